@@ -3,13 +3,16 @@ Spam, from the letters alone
 ============================
 
 Text messages as they are, no words and no features: two messages are compared by the substrings of
-three and four letters that they have in common. The data are the SMS Spam Collection, from the
-folder MERCER_DATA; without it, a few made-up messages stand for them.
+three and four letters that they have in common. The raw file is the SMS Spam Collection of UCI, a
+line for each message (its class, a tab, its text), from the folder MERCER_DATA, or the same packed
+as ``sms_spam_text.npz``; without either, a few messages are made up, written as such a file and
+read from it.
 """
 
 import os
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -18,22 +21,52 @@ from mercer.kernels import Normalize, Spectrum
 from mercer.plots import KernelMatrixDisplay
 
 
-def messages() -> tuple[list[str], np.ndarray]:
-    """Texts, and for each "spam" or "ham"."""
-    names = np.array(["ham", "spam"])
-    file = Path(os.environ.get("MERCER_DATA", "")) / "sms_spam_text.npz"
-    if file.is_file():
-        with np.load(file) as parts:
-            whole, cuts = parts["text_bytes"].tobytes(), parts["text_offsets"].tolist()
-            return [whole[a:b].decode() for a, b in pairwise(cuts)], names[(parts["y"] > 0) * 1]
-    print("MERCER_DATA names no folder with sms_spam_text.npz: the messages are made up")
+def make_up(file: Path) -> None:
+    """A file of 400 messages; one in twenty is worded like those of the other class."""
+    words = {
+        "spam": "win free cash prize call now text stop",
+        "ham": "see you home later call now ok",
+    }
     rng = np.random.default_rng(0)
-    words = ["win free cash prize call now text stop claim", "see you at home lunch later ok love"]
-    labels = (rng.random(400) < 0.4) * 1
-    return [" ".join(rng.choice(words[1 - s].split(), 7)) for s in labels], names[labels]
+    is_spam = rng.random(400) < 0.4
+    names, worded = (
+        np.where(s, "spam", "ham") for s in (is_spam, is_spam ^ (rng.random(400) < 0.05))
+    )
+    texts = [" ".join(rng.choice(words[like].split(), 7)) for like in worded]
+    lines = [f"{name}\t{text}" for name, text in zip(names, texts, strict=True)]
+    file.write_text("\n".join(lines), encoding="utf-8")
 
 
-texts, y = messages()
+def read_raw(file: Path) -> tuple[list[str], np.ndarray]:
+    """Texts, and for each "spam" or "ham"."""
+    lines = file.read_text(encoding="utf-8").split("\n")
+    names, texts = zip(*(line.split("\t", 1) for line in lines if line), strict=True)
+    return list(texts), np.array(names)
+
+
+def read_packed(file: Path) -> tuple[list[str], np.ndarray]:
+    """The same from one array of all letters and the places where messages begin."""
+    with np.load(file) as parts:
+        whole, cuts = parts["text_bytes"].tobytes(), parts["text_offsets"].tolist()
+        names = np.where(parts["y"] > 0, "spam", "ham")
+        return [whole[a:b].decode() for a, b in pairwise(cuts)], names
+
+
+data, raw, packed = (
+    Path(os.environ.get("MERCER_DATA", "")),
+    "SMSSpamCollection",
+    "sms_spam_text.npz",
+)
+if (data / raw).is_file():
+    texts, y = read_raw(data / raw)
+elif (data / packed).is_file():
+    texts, y = read_packed(data / packed)
+else:
+    print(f"MERCER_DATA names no folder with {raw}: the messages are made up")
+    with TemporaryDirectory() as made:
+        make_up(Path(made) / raw)
+        texts, y = read_raw(Path(made) / raw)
+
 train = np.random.default_rng(1).permutation(len(texts))[: len(texts) // 2]
 test = np.setdiff1d(np.arange(len(texts)), train)
 kernel = Normalize(Spectrum(k=(3, 4)))

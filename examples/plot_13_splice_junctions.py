@@ -2,14 +2,17 @@
 Splice junctions of DNA
 =======================
 
-Sixty letters around a point of a gene: is it the end of an exon, its beginning, or neither? It
-matters which pieces occur where, so positions are compared: the weighted degree kernel. The data
-are UCI's splice junctions, from the folder MERCER_DATA; without it, made-up sequences.
+Sixty letters around a point of a gene: is it the end of an exon (EI), its beginning (IE), or
+neither (N)? It matters which pieces occur where, so positions are compared: the weighted degree
+kernel. The raw file is UCI's ``splice.data``, a line for each sequence (class, name, letters, with
+commas between), from the folder MERCER_DATA, or the same packed as ``splice_junction_dna.npz``;
+without either, sequences are made up, written as such a file and read from it.
 """
 
 import os
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -17,15 +20,11 @@ from mercer import SVC
 from mercer.kernels import Normalize, Spectrum, WeightedDegree
 from mercer.plots import style
 
+CLASSES = ["EI", "IE", "N"]
 
-def sequences() -> tuple[list[str], np.ndarray]:
-    """Sequences, and their classes 0, 1, 2."""
-    file = Path(os.environ.get("MERCER_DATA", "")) / "splice_junction_dna.npz"
-    if file.is_file():
-        with np.load(file) as parts:
-            whole, cuts = parts["text_bytes"].tobytes(), parts["text_offsets"].tolist()
-            return [whole[a:b].decode() for a, b in pairwise(cuts)], parts["y"]
-    print("MERCER_DATA names no folder with splice_junction_dna.npz: the sequences are made up")
+
+def make_up(file: Path) -> None:
+    """A file of 600 sequences: a mark at each junction, and a quarter of the letters noise."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, size=600)
     letters = rng.choice(list("ACGT"), size=(600, 60))
@@ -33,10 +32,39 @@ def sequences() -> tuple[list[str], np.ndarray]:
     letters[y == 1, 24:30] = list("TTGCAG")
     noise = rng.random(letters.shape) < 0.25
     letters[noise] = rng.choice(list("ACGT"), size=int(noise.sum()))
-    return ["".join(row) for row in letters], y
+    lines = [f"{CLASSES[c]}, MADE-UP-{i}, {''.join(letters[i])}" for i, c in enumerate(y)]
+    file.write_text("\n".join(lines), encoding="utf-8")
 
 
-X, y = sequences()
+def read_raw(file: Path) -> tuple[list[str], np.ndarray]:
+    """Sequences, and the numbers of their classes."""
+    lines = file.read_text(encoding="utf-8").split("\n")
+    rows = [[part.strip() for part in line.split(",")] for line in lines if line]
+    return [row[2] for row in rows], np.array([CLASSES.index(row[0]) for row in rows])
+
+
+def read_packed(file: Path) -> tuple[list[str], np.ndarray]:
+    """The same from one array of all letters and the places where sequences begin."""
+    with np.load(file) as parts:
+        whole, cuts = parts["text_bytes"].tobytes(), parts["text_offsets"].tolist()
+        return [whole[a:b].decode() for a, b in pairwise(cuts)], parts["y"]
+
+
+data, raw, packed = (
+    Path(os.environ.get("MERCER_DATA", "")),
+    "splice.data",
+    "splice_junction_dna.npz",
+)
+if (data / raw).is_file():
+    X, y = read_raw(data / raw)
+elif (data / packed).is_file():
+    X, y = read_packed(data / packed)
+else:
+    print(f"MERCER_DATA names no folder with {raw}: the sequences are made up")
+    with TemporaryDirectory() as made:
+        make_up(Path(made) / raw)
+        X, y = read_raw(Path(made) / raw)
+
 rows = np.random.default_rng(1).permutation(len(X))[:1200]
 train, test = rows[: rows.size // 2], rows[rows.size // 2 :]
 
@@ -86,7 +114,7 @@ print("rows: true class, columns: predicted\n", confusion)
 
 wrong = test[predicted != y[test]]
 for i, said in list(zip(wrong, predicted[predicted != y[test]], strict=True))[:8]:
-    print(f"  {X[i][24:30]}|{X[i][30:36]}  is {y[i]}, said {said}")
+    print(f"  {X[i][24:30]}|{X[i][30:36]}  is {CLASSES[y[i]]}, said {CLASSES[said]}")
 
 # %%
 # From class to decision: the surest sequences are taken as they are, the others go to a laboratory.

@@ -18,6 +18,7 @@ ORDER = [
     "__init__",
     "_deprecated",
     "exceptions",
+    "_precision",
     "_numba",
     "_threads",
     "kernels",

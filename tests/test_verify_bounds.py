@@ -9,6 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 
+import mercer
+from mercer import Status
 from mercer.kernels import RBF, AllSubsets, Chi2, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums, bounded_sums, precise_sums
@@ -200,3 +202,63 @@ def test_coefficients_of_nu_svr_that_are_rounding(coef):
     found = verify(model, X, y)
     assert found.primal == pytest.approx(primal, rel=1e-9)
     assert primal * (1 - 1e-9) <= found.gap <= primal * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", ["OneClassSVM", "NuSVC"])
+def test_solutions_with_every_coefficient_at_its_bound(name, seed):
+    """ν is the largest there is: the sum of α, known up to its rounding, leaves no room to move."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(20, 3)) * 10.0**seed, np.where(np.arange(20) < 10, 1, -1)
+    weight = rng.uniform(0.3, 3, 10)[np.arange(20) % 10]
+    model = getattr(mercer, name)(nu=1.0, kernel="laplacian", gamma=0.3 / 10.0**seed)
+    model.fit(X, y, sample_weight=weight)
+    assert model.certificate_.status.is_solved
+    found = verify(model, X, y, weight)
+    assert found.status.is_solved
+    assert found.gap <= 1e-9 * abs(found.primal)
+
+
+@pytest.mark.parametrize("C", [1e6, 1e8])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_logistic_solution_of_large_C_is_not_refuted(seed, offset, C):
+    """Rounding of f in float64 is above tol there: f is computed in double-double."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 4)) + offset
+    y = rng.random(60) < 1 / (1 + np.exp(offset - X[:, 0]))
+    model = mercer.KernelLogisticRegression(C=C, gamma=0.05).fit(X, y)
+    assert model.certificate_.status.is_solved
+    found = verify(model, X, y)
+    assert found.status.is_solved
+    assert found.gap_low <= model.certificate_.gap
+
+
+def test_a_logistic_solution_is_not_refuted_by_another_dual_point():
+    """Of long rows: the duals that `verify` finds are further away than those of the fit."""
+    rng = np.random.default_rng(0)
+    X = (1e4 + rng.normal(size=(24, 3))) * (rng.random((24, 3)) < 0.5)
+    y, n_solved = rng.random(24) < 0.5, 0
+    for C in np.geomspace(1, 100, 12):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = mercer.KernelLogisticRegression(C=C, kernel="linear").fit(X, y)
+        found, proof = verify(model, X, y), model.certificate_
+        assert proof.status in (Status.SOLVED, Status.STALLED)  # the kernel is linear
+        assert found.gap_low <= proof.gap
+        assert not proof.status.is_solved or found.status is not Status.NOT_REACHED
+        n_solved += proof.status.is_solved
+    assert n_solved > 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_solution_by_gap_tol_is_judged_by_it(loss):
+    """Its violation is above tol, which the fit was not asked to reach."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    model = mercer.SVC(C=400.0, loss=loss, gamma=0.3, tol=1e-9, gap_tol=1e-2).fit(X, y)
+    assert model.certificate_.kkt_violation > 1e-6
+    assert model.certificate_.status is Status.SOLVED
+    assert verify(model, X, y).status is Status.SOLVED
+    model.dual_coef_ = 0.9 * model.dual_coef_
+    assert verify(model, X, y).status is Status.NOT_REACHED

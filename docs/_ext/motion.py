@@ -23,7 +23,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
-from stills import BLUE, DARK, GREY, ORANGE, SIGNS, TWELVE, _levels, _plane, _points
+from stills import BLUE, DARK, GREEN, GREY, ORANGE, SIGNS, TWELVE, _levels, _plane, _points
 
 from mercer import SVC, KernelKMeans
 from mercer.duality import coordinate_ascent
@@ -43,10 +43,13 @@ def motion(function: Callable[[], Iterator[Figure]]) -> Callable[[], Iterator[Fi
 
 def _fitted(X: np.ndarray, y: np.ndarray, title: str, C: float) -> Figure:
     figure, ax = _plane()
-    model = SVC(kernel="linear", C=C).fit(X, y)
+    model = SVC(kernel="linear", C=C, tol=1e-8).fit(X, y)
     _levels(ax, model.decision_function)
     _points(ax, X, y)
-    ax.scatter(*X[model.support_].T, s=130, facecolors="none", edgecolors=DARK, zorder=4)
+    is_bound = np.abs(model.dual_coef_[0]) == C
+    for rows, colour, width in ((~is_bound, DARK, 1.2), (is_bound, GREEN, 2.4)):
+        ring = {"facecolors": "none", "edgecolors": colour, "linewidths": width}
+        ax.scatter(*X[model.support_[rows]].T, s=130, zorder=4, **ring)
     ax.set_title(f"{title}, width {model.certificate_.margin:.2f}")
     return figure
 
@@ -75,7 +78,7 @@ def pegasos() -> Iterator[Figure]:
         i = rng.integers(12)
         inside = SIGNS[i] * (w @ rows[i]) < 1
         w = (1 - 1 / t) * w + inside * SIGNS[i] * rows[i] / (lam * t)
-        if t <= 12 or t % 8 == 0:
+        if t <= 12 or t % 8 == 4:
             figure, ax = _plane(limits=(-4.2, 4.2))
             _levels(ax, lambda places, w=w: places @ w)
             _points(ax, rows, SIGNS)
@@ -93,7 +96,7 @@ def ascent() -> Iterator[Figure]:
     for steps in range(len(path)):
         figure, ax = _plane(limits=(-1.2, 1.2))
         ax.contour(grid, grid, values, 14, colors=BLUE, linewidths=0.8, linestyles="-")
-        ax.plot(*path[: steps + 1].T, "o-", color=ORANGE, markersize=4)
+        ax.plot(*path[: steps + 1].T, "o-", color=ORANGE, markersize=6)
         ax.set(xlabel="α₁", ylabel="α₂", title=f"coordinate ascent, step {steps}")
         yield figure
 

@@ -150,17 +150,20 @@ def forces() -> Figure:
 
 @still
 def confidence() -> Figure:
-    right = np.array([[1, -3], [1, 3], [3, 3], [4, 4], [5, 3], [4, 5], [5, 5.0]])
-    X, y = np.vstack([right, -right]), np.repeat([1, -1], 7)
+    across = [1, 1, 2.6, 2.8, 3, 4, 5, 4, 5, 3, 5, 4, 6, 5, 6, 3]
+    up = [-3, 3, -2.6, -3.4, 4, 4, 3, 5, 5, 5, 4, 6, 6, 6, 5, 6]
+    right = np.column_stack([across, up])
+    X, y = np.vstack([right, -right]), np.repeat([1, -1], 16)
     figure, ax = _plane(limits=(-6.5, 6.5))
     _points(ax, X, y)
     ax.axvline(0, color=DARK, linewidth=2)
-    model = KernelLogisticRegression(kernel="linear", C=0.02).fit(X, y)
-    (w1, w2), across = model.coef_[0], np.array([-6.5, 6.5])
-    ax.plot(across, -(model.intercept_[0] + w1 * across) / w2, "--", color=DARK)
+    model = KernelLogisticRegression(kernel="linear", C=0.01).fit(X, y)
+    (w1, w2), ends = model.coef_[0], np.array([-6.5, 6.5])
+    ax.plot(ends, -(model.intercept_[0] + w1 * ends) / w2, "--", color=DARK)
     for name, place in (("A", (5, 5)), ("B", (1.5, -1.4)), ("C", (1, -3))):
         ax.scatter(*place, s=120, facecolors="none", edgecolors=DARK)
-        ax.annotate(name, place, textcoords="offset points", xytext=(8, 6))
+        shift = (-4, -18) if name == "C" else (8, 6)
+        ax.annotate(name, place, textcoords="offset points", xytext=shift)
     return figure
 
 

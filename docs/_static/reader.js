@@ -1,7 +1,7 @@
-/* Programs that are wider than the page can be scrolled by keys as well. */
+/* Programs and tables that are wider than the page can be scrolled by keys as well. */
 document.addEventListener("DOMContentLoaded", () => {
-  for (const program of document.querySelectorAll("article pre")) {
-    if (program.scrollWidth > program.clientWidth) program.tabIndex = 0;
+  for (const wide of document.querySelectorAll("article pre, article .table-wrapper")) {
+    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
   }
   for (const picture of document.querySelectorAll("article figure.picture img, article img.sphx-glr-single-img")) {
     if (picture.complete) keepLegible(picture);

@@ -200,8 +200,8 @@ class Expansion:
                 block = samples.take(slice(0, samples.n), dtype)
             expansion_sums.add(block, out[rows], None if error is None else error[rows])
 
-        cost = self.kernel.cost_per_entry(self._support)
-        fewest = MACHINE.part_rows(FEWEST_ROWS, self._support, cost, self.n_support)
+        cost = MACHINE.object_cost(self.kernel, self._support)
+        fewest = MACHINE.part_rows(FEWEST_ROWS, cost, self.n_support)
         chunks = pieces(n, min(ROWS_PER_TILE, max(fewest, -(-n // CHUNKS))))
         if len(chunks) <= 1:  # a small input needs no threads
             for rows in chunks:

@@ -18,9 +18,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from mercer._threads import single_threaded_blas
+from mercer._threads import Workers, single_threaded_blas
+from mercer.gram import BlockedGram
+from mercer.problems import BoxQP
+from mercer.solvers import Stopping
 
 __all__ = [
+    "PosedTasks",
     "Task",
     "block_outputs",
     "by_class",
@@ -61,6 +65,31 @@ class Task:
     def of_rows(self, values: np.ndarray) -> np.ndarray:
         """The entries of an array over all training rows that belong to this task."""
         return values if self.rows is None else values[self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class PosedTasks:
+    """The tasks of a fit, each posed as a problem on its rows of one Gram.
+
+    Attributes
+    ----------
+    tasks : sequence of Task
+    problems : sequence of BoxQP
+    gram : BlockedGram
+        Of all rows.
+    stopping : Stopping
+        The limits of the fit.
+    """
+
+    tasks: Sequence[Task]
+    problems: Sequence[BoxQP]
+    gram: BlockedGram
+    stopping: Stopping
+
+    def gram_of(self, t: int, workers: Workers | None = None) -> BlockedGram:
+        """The Gram of the rows of a task."""
+        rows = self.tasks[t].rows
+        return self.gram if rows is None else self.gram.take(rows, workers)
 
 
 def pairs(n_classes: int) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from mercer.automl._autofit import run
 from mercer.automl._code import code_of
 from mercer.automl._families import Family, families, key_of
 from mercer.automl._look import look, stratified_order
-from mercer.automl._search import Search
+from mercer.automl._search import TimedSearch
 from mercer.automl._settings import AutofitSettings
 from mercer.automl._trials import Costs
 from mercer.exceptions import InterruptWarning
@@ -34,7 +34,7 @@ SLOW = 1000.0  # a limit that is never reached, so that results do not depend on
 
 def quick(X, y, limit=SLOW, settings=SMALL, tell=None, **options):
     tell = tell or (lambda progress: None)
-    return run(Search(settings, limit, tell=tell), X, y, **options)
+    return run(TimedSearch(settings, limit, tell=tell), X, y, **options)
 
 
 def execute(code, X, y):
@@ -142,7 +142,7 @@ def test_rounds_have_more_rows_and_fewer_candidates():
 def test_the_same_model_for_any_number_of_threads():
     models = []
     for n_jobs in (1, 2):
-        search = Search(SMALL, SLOW, n_jobs=n_jobs)
+        search = TimedSearch(SMALL, SLOW, n_jobs=n_jobs)
         models.append(run(search, *MOONS))
     np.testing.assert_array_equal(*(model.decision_function(MOONS[0]) for model in models))
 

@@ -306,7 +306,8 @@ def test_claims_are_broken_one_by_one():
     assert broken_claims(stated, found, model.tol) == []
     assert "gap" in broken_claims(stated, replace(found, gap_low=1.0), model.tol)[0]
     assert "objective" in broken_claims(stated, replace(found, primal_low=1e3), model.tol)[0]
-    assert "KKT" in broken_claims(stated, replace(found, violation_low=0.1), model.tol)[0]
+    refuted = replace(found, kkt_violation=0.1, status=package.Status.NOT_REACHED)
+    assert "KKT violation is 0.1" in broken_claims(stated, refuted, model.tol)[0]
     # what rounding leaves open breaks nothing
     wide = replace(found, gap=1.0, primal=1e3, violation_high=1.0, status=package.Status.STALLED)
     assert broken_claims(stated, wide, model.tol) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -202,3 +203,17 @@ def test_sets_of_words(mercer, tmp_path):
         open_model(model).model.decision_function(sets), expected.decision_function(sets)
     )
     assert mercer("predict", model, path)[1].split()[1:] == expected.predict(sets).tolist()
+
+
+def test_texts_without_a_kernel_on_them_name_one(mercer, tmp_path):
+    words = ["cash", "prize", "lunch", "home"]
+    texts = [f"{words[i % 4]} {words[i // 4 % 4]} {i}" for i in range(96)]
+    rows = [("text", "class"), *((text, "ab"["home" in text]) for text in texts)]
+    path, model = write(tmp_path / "t.csv", rows), tmp_path / "m.mercer"
+    code, _, err = mercer("train", path, "-o", model)
+    assert code == 1
+    assert "or learn from its texts: --text text with --kernel spectrum" in err
+    code, out, err = mercer("train", path, "--text", "text", "--kernel", "spectrum", "-o", model)
+    assert (code, err) == (0, "")
+    assert "96 texts of the column 'text'" in out
+    assert re.search(r"^columns +'text', of texts$", mercer("inspect", model)[1], re.MULTILINE)

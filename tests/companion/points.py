@@ -42,7 +42,10 @@ POINTS: dict[int, tuple[str, ...]] = {
     16: ("margin", "one row turns it and narrows the strip from 1.41 to 0.89"),
     17: ("soft-margin", "A hard margin is infeasible when classes overlap, and fits badly when"),
     18: ("soft-margin", "the soft one replaces the wall by a ramp of slope C"),
-    19: ("soft-margin", "it does so at a finite C, the largest α of the hard margin"),
+    19: (
+        "soft-margin",
+        "from the largest α of the hard margin on (1 for the twelve points)",
+    ),
     20: ("soft-margin", "With labels t = 0, 1 in place of ±1 one writes two costs"),
     21: (
         "soft-margin",
@@ -104,7 +107,11 @@ POINTS: dict[int, tuple[str, ...]] = {
     56: ("smo", "Changing one α alone violates it; the smallest set of variables that can move"),
     57: ("smo", r"With s = y_iy_j the constraint is \alpha_i + s\,\alpha_j = \Lambda, a constant"),
     58: ("smo", "The segment that the constraint leaves in the box"),
-    59: ("smo", r"\eta < 0: only if K is not semidefinite. The parabola opens upwards"),
+    59: (
+        "smo",
+        r"\eta < 0: only if K is not semidefinite. The parabola opens upwards",
+        r"\eta = c\T Kc with c = (1, -1) on these two rows",
+    ),
     60: ("references", "An on-line course on machine learning, lectures on large margin"),
     61: ("why-a-margin", "The theory (PAC learning) says the same with numbers"),
     62: ("kernels", r"The perpendicular part changes no w\cdot\phi(x_i), hence no loss"),

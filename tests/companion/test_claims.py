@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer import SVC, SVR, KernelKMeans
+from mercer import SVC, SVR, KernelKMeans, KernelLogisticRegression, KernelPerceptron
 from mercer.kernels import RBF
 from mercer.playground import State
 from mercer.playground._held_out import validate
@@ -48,6 +48,27 @@ def test_k_means_does_not_find_the_rings_of_the_playground():
     for gamma in np.logspace(-2, 2, 13):
         found = KernelKMeans(2, kernel=RBF(float(gamma)), random_state=0).fit_predict(X)
         assert max(np.mean(found == truth), np.mean(found != truth)) < 0.95
+
+
+def test_C_lies_among_its_own_class_and_across_the_logistic_line():
+    """The two nearest rows have its label, and the logistic line is right about them."""
+    text = (PAGES / "why-a-margin.md").read_text("utf-8")
+    assert "**C** lies among its own class, on its own side of the axis" in text
+    code = text[text.index(">>> x1 =") : text.index(">>> logistic")].replace(">>> ", "")
+    names = {"np": np}
+    exec(code, names)
+    rows, labels = names["rows"], names["labels"]
+    model = KernelLogisticRegression(kernel="linear", C=0.01).fit(rows, labels)
+    nearest = np.argsort(((rows - [1, -3]) ** 2).sum(axis=1))[:3]
+    assert labels[nearest].tolist() == [1, 1, 1]
+    assert model.predict(rows[nearest]).tolist() == [-1, 1, 1]
+
+
+def test_the_perceptron_of_the_playground_makes_one_mistake():
+    query = "data=separable&machine=perceptron&kernel=linear&step=1"
+    rows = said("perceptron", "here the first is the last", query)
+    model = KernelPerceptron(kernel="linear", shuffle=False).fit(rows.X, rows.labels)
+    assert model.mistakes_.tolist() == [1]
 
 
 def test_a_tube_wider_than_the_targets_has_no_support_vectors():

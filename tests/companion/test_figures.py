@@ -299,6 +299,37 @@ def test_a_button_gives_a_row_the_other_label(driver, page):
 
 
 @needs_browser
+def test_the_best_slope_is_the_best_of_all_not_of_the_slider(driver, page):
+    """a = 2.5: d* = 1 − (1 − 1/(a² − 2))², at α* = 2/(a² − 2), between two places of the slider."""
+    run = fresh(driver, page)
+    figure = "document.querySelector('[data-figure=dual]')"
+    press = f"[...{figure}.querySelectorAll('button')].find((b) => b.textContent === arguments[0])"
+    run(f"{press}.click()", "Bend the constraint")
+    run(
+        f"const size = {figure}.querySelectorAll('input')[1]; size.value = 2.5;"
+        "size.dispatchEvent(new Event('input'))"
+    )
+    run(f"{press}.click()", "Best slope")
+    best = 1 - (1 - 1 / (2.5**2 - 2)) ** 2
+    said = run(f"return {figure}.querySelector('.mf-read').textContent")
+    assert float(re.search(r"q\(α\) = (\d\.\d+)", said)[1]) == pytest.approx(best, abs=0.003)
+    assert f"α = {2 / (2.5**2 - 2):.2f}" in said
+
+
+@needs_browser
+def test_without_a_boundary_there_are_no_support_vectors(driver, page):
+    """A negative row among the positive: at C = ∞ the dual has no optimum, and no α is shown."""
+    run = fresh(driver, page)
+    at = next(i for i, (name, options) in enumerate(used()) if name == "plane" and "inf" in options)
+    figure = f"document.querySelectorAll('.mercer-figure')[{at}]"
+    run(f"const p = MercerStarted[{at}]; p.points[6][0] = p.points[6][1] = 4.5; p.draw()")
+    assert "No boundary" in run(f"return {figure}.querySelector('.mf-read').textContent")
+    assert "none" in run(f"return {figure}.querySelector('.mf-title').textContent")
+    assert run(f"return {figure}.querySelectorAll('.mf-point.mf-zero').length") == 12
+    assert run(f"return {figure}.querySelector('.mf-boundary').getAttribute('d')") == ""
+
+
+@needs_browser
 def test_keys_move_a_point_and_the_machine_follows(driver, page):
     from selenium.webdriver.common.keys import Keys
 

@@ -1,4 +1,4 @@
-"""The looping pictures show what their captions say; they can be stopped."""
+"""The looping pictures show what their captions say; they can be stopped. Pages by keyboard."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mercer import SVC
+from tests.companion.figures import SIGNS, TWELVE
 from tests.playground.browser import missing, opened
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -51,6 +53,18 @@ def test_the_strip_widens_as_C_falls(motions):
     width = widths(motions["c-sweep"]())
     assert (np.diff(width) >= 0).all()
     assert width[-1] > 2 * width[0]
+
+
+def test_more_rows_are_ringed_as_bound_as_C_falls(motions):
+    """The rings of the last layer: of four rows at C = 1, of twelve at the end."""
+    rings = [figure.axes[0].collections[-1] for figure in motions["c-sweep"]()]
+    counts = [len(ring.get_offsets()) for ring in rings]
+    assert (counts[0], counts[-1]) == (4, 12)
+    assert (np.diff(counts) >= 0).all()
+    points = np.vstack([TWELVE, [4, 4]])
+    model = SVC(kernel="linear", C=1.0, tol=1e-8).fit(points, np.append(SIGNS, -1))
+    bound = points[model.support_[np.abs(model.dual_coef_[0]) == 1.0]]
+    assert sorted(map(tuple, rings[0].get_offsets())) == sorted(map(tuple, bound))
 
 
 def test_k_means_ends_in_the_two_rings(motions):
@@ -114,3 +128,23 @@ def test_a_reader_can_stop_it_or_ask_for_none(tmp_path):
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
         assert browser.run(shown) == ["motion-still"]
         assert not button.is_displayed()
+
+
+WIDE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Wide</title>
+<style>pre, .table-wrapper {{ overflow-x: auto; width: 100px; }}</style><body><article>
+<pre>short</pre><pre>{letters}</pre><div class="table-wrapper"><table><td>short</table></div>
+<div class="table-wrapper"><table><td>{letters}</table></div></article>
+<script src="{script}"></script>"""
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_wide_programs_and_tables_can_be_scrolled_by_keys(tmp_path):
+    page = tmp_path / "page.html"
+    script = (STATIC / "reader.js").as_uri()
+    page.write_text(WIDE.format(letters=80 * "x", script=script), encoding="utf-8")
+    with opened(tmp_path / "profile") as browser:
+        browser.driver.get(page.as_uri())
+        reached = (
+            "return [...document.querySelectorAll('pre, .table-wrapper')].map((e) => e.tabIndex)"
+        )
+        assert browser.run(reached) == [-1, 0, -1, 0]

@@ -18,7 +18,7 @@ from mercer import SVC, SVR, KernelRidge, NuSVC, PegasosClassifier, doctor
 from mercer.data._column_statistics import survey
 from mercer.diagnostics._checks import first_equal
 from mercer.diagnostics._doctor import _timed_fit, examine
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 
 
 def clean(n=400, d=4, seed=0):
@@ -250,7 +250,7 @@ def test_the_report_does_not_depend_on_the_order_of_rows():
 
 def test_a_report_is_repeatable_and_only_a_part_of_large_data_is_checked():
     X, y = clean(3000)
-    settings = Settings(max_entries=4000)
+    settings = Thresholds(max_entries=4000)
     X[:, 1] *= 1e4
     one, other = (examine(X, y, random_state=3, settings=settings) for _ in range(2))
     assert one.findings == other.findings
@@ -265,7 +265,7 @@ def test_rows_of_a_part_are_numbered_as_in_the_whole():
     X, y = clean(2000)
     X[1::2] = X[::2]
     y[1::2] = 1 - y[::2]  # each pair of rows contradicts itself
-    report = examine(X, y, settings=Settings(max_entries=6000))
+    report = examine(X, y, settings=Thresholds(max_entries=6000))
     for pair in found(report, "another label")[0].where.split(", ")[:3]:
         first, second = (int(word) for word in pair.split() if word.isdigit())
         assert second == first + 1
@@ -313,7 +313,7 @@ def test_the_rows_of_the_caller_are_not_changed():
 
 def test_the_estimate_grows_with_the_rows_and_says_what_it_rests_on():
     X, y = clean(3000)
-    settings = Settings(sample_rows=500, sample_seconds=60.0)
+    settings = Thresholds(sample_rows=500, sample_seconds=60.0)
     report = examine(X, y, settings=settings)
     estimate = report.estimate
     assert estimate.is_solved
@@ -333,7 +333,7 @@ def test_the_estimate_grows_with_the_rows_and_says_what_it_rests_on():
 
 def test_the_time_of_all_rows_is_not_extrapolated():
     X, y = clean()
-    estimate = examine(X, y, settings=Settings(sample_seconds=60.0)).estimate
+    estimate = examine(X, y, settings=Thresholds(sample_seconds=60.0)).estimate
     assert estimate.seconds == pytest.approx((estimate.sample_seconds, estimate.sample_seconds))
     assert f"time of an exact fit on all {len(y):,} rows" in repr(estimate)
     assert "extrapolated" not in repr(estimate)
@@ -341,7 +341,7 @@ def test_the_time_of_all_rows_is_not_extrapolated():
 
 def test_a_sample_that_is_not_solved_gives_a_lower_bound_only():
     X, y = clean(1000)
-    report = examine(X, y, params={"C": 1e3}, settings=Settings(sample_seconds=0.0))
+    report = examine(X, y, params={"C": 1e3}, settings=Thresholds(sample_seconds=0.0))
     assert not report.estimate.is_solved
     assert report.estimate.seconds[1] == np.inf
     assert "more than" in str(report)
@@ -350,7 +350,7 @@ def test_a_sample_that_is_not_solved_gives_a_lower_bound_only():
 
 def test_a_long_fit_is_reported_with_alternatives():
     X, y = clean(600)
-    settings = Settings(sample_rows=200, sample_seconds=60.0, long_seconds=0.0)
+    settings = Thresholds(sample_rows=200, sample_seconds=60.0, long_seconds=0.0)
     (finding,) = found(examine(X, y, settings=settings), "minutes")
     assert finding.severity == "note"
     assert "a linear estimator" in finding.remedy  # low rank is judged by its residual
@@ -359,7 +359,7 @@ def test_a_long_fit_is_reported_with_alternatives():
 def test_the_sample_has_every_class():
     X, y = clean(900)
     y[X[:, 2] > 2.4] = 2
-    report = examine(X, y, settings=Settings(sample_rows=30, sample_seconds=60.0))
+    report = examine(X, y, settings=Thresholds(sample_rows=30, sample_seconds=60.0))
     assert 30 <= report.estimate.sample_rows <= 33
 
 

@@ -8,7 +8,7 @@ import pytest
 from mercer import SVC
 from mercer.diagnostics._doctor import examine
 from mercer.diagnostics._low_rank import sample_residual
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.kernels import RBF, Linear
 from mercer.kernels._samples import Samples
 
@@ -26,7 +26,7 @@ def test_the_residual_is_that_of_the_projection():
     assert sample_residual(Linear(), Samples(X), 3, 50) == pytest.approx(0.0, abs=1e-9)
 
 
-def findings(settings: Settings = Settings(), **params) -> str:  # noqa: B008 (frozen)
+def findings(settings: Thresholds = Thresholds(), **params) -> str:  # noqa: B008 (frozen)
     report = examine(X, Y, SVC(), params=params, settings=settings)
     return " | ".join(f"{f.what} {f.remedy}" for f in report.findings)
 
@@ -40,7 +40,7 @@ def test_few_rows_and_narrow_kernels_have_better_choices():
 
 
 def test_many_rows_are_told_whether_low_rank_can_work():
-    large = Settings(low_rank_rows=500, low_rank_components=100)
+    large = Thresholds(low_rank_rows=500, low_rank_components=100)
     assert "Low rank can work" in findings(large, gamma=0.05)
     assert "Low rank would not work" in findings(large, gamma=20.0)
     assert "Low rank" not in findings(gamma=0.05)

@@ -102,6 +102,18 @@ def test_repeated_eigenvalues_are_all_found():
     np.testing.assert_allclose(model.eigenvalues_, [4, 4, 4, 1], rtol=1e-10)
 
 
+@pytest.mark.parametrize("n", [60, 270, 500, 900])
+@pytest.mark.parametrize("k", [3, 40])
+def test_rows_that_are_all_equally_far_apart(n, k):
+    """K is the identity, and I − 11ᵀ/n has n − 1 eigenvalues 1: LAPACK loses some of them."""
+    X = 1e6 * np.random.default_rng(0).standard_normal((n, 5))
+    model = KernelPCA(k, kernel="rbf", eigen_solver="dense").fit(X)
+    np.testing.assert_allclose(model.eigenvalues_, np.ones(k), rtol=1e-12)
+    assert model.certificate_.status is Status.SOLVED
+    Z = model.transform(X)
+    np.testing.assert_allclose(Z.T @ Z, np.eye(k), rtol=0, atol=1e-10)
+
+
 def test_more_components_than_rank():
     X = data(350, d=3)
     model = KernelPCA(6, eigen_solver="krylov").fit(X)

@@ -37,10 +37,10 @@ def numbers(kind: str, nonnegative: bool, seed: int = 0) -> np.ndarray:
     return X
 
 
-def matrices(least: float) -> st.SearchStrategy:
+def matrices(least: float, columns: int | None = None) -> st.SearchStrategy:
     """Small matrices, with repeated rows and zeros more often than chance has them."""
     value = st.floats(least, 3, width=32).map(lambda v: round(v, 3))
-    shape = st.tuples(st.integers(1, 8), st.integers(1, 4))
+    shape = st.tuples(st.integers(1, 8), st.integers(columns or 1, columns or 4))
     return shape.flatmap(
         lambda s: st.lists(st.lists(value, min_size=s[1], max_size=s[1]), min_size=s[0], max_size=8)
     ).map(np.array)
@@ -52,11 +52,15 @@ class KernelValue:
     kernel: Kernel
     names: ClassVar[dict] = {}  # that its repr uses besides those of `mercer.kernels`
 
-    def test_value_semantics(self):
+    def again(self) -> Kernel:
+        """From its repr."""
+        names = vars(kernels) | {type(self.kernel).__name__: type(self.kernel)} | self.names
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndefiniteKernelWarning)
-            names = vars(kernels) | {type(self.kernel).__name__: type(self.kernel)} | self.names
-            again = eval(repr(self.kernel), names)
+            return eval(repr(self.kernel), names)
+
+    def test_value_semantics(self):
+        again = self.again()
         assert again == self.kernel
         assert hash(again) == hash(self.kernel)
         assert pickle.loads(pickle.dumps(self.kernel)) == self.kernel
@@ -76,13 +80,17 @@ class KernelValue:
 class KernelConformance(KernelValue):
     nonnegative = False
     condition = 1.0
+    columns: int | None = None  # of data that the kernel takes, if there is but one number
 
     @pytest.fixture(params=["float64", "float32", "int8", "int64"])
     def X(self, request):
         return numbers(request.param, self.nonnegative)
 
+    def points(self, X, container):
+        return self.kernel.prepare(Samples(sp.csr_matrix(X) if container == "csr" else X))
+
     def blocks(self, X, container, dtype):
-        points = Samples(sp.csr_matrix(X) if container == "csr" else X)
+        points = self.points(X, container)
         rows = np.random.default_rng(1).permutation(N)[:M]
         return points.take(rows, dtype), points.take(slice(0, N), dtype), rows
 
@@ -109,7 +117,7 @@ class KernelConformance(KernelValue):
 
     @pytest.mark.parametrize("container", ["dense", "csr"])
     def test_diagonal(self, X, container):
-        points = Samples(sp.csr_matrix(X) if container == "csr" else X)
+        points = self.points(X, container)
         diag = self.kernel.diag(points.take(slice(0, N)))
         expected = np.array([naive_matrix(self.kernel, X[[i]], X[[i]])[0, 0] for i in range(N)])
         assert diag.dtype == np.float64
@@ -139,7 +147,7 @@ class KernelConformance(KernelValue):
         if self.kernel.is_psd is not True:
             return
 
-        @given(X=matrices(least=0 if self.nonnegative else -3))
+        @given(X=matrices(0 if self.nonnegative else -3, self.columns))
         def check(X):
             K = self.kernel(X)
             scale = max(1.0, np.abs(K).max())

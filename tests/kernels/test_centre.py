@@ -45,6 +45,14 @@ def test_values(k, form):
     assert whole.is_psd
 
 
+def test_other_columns_are_named():
+    for form in (np.asarray, sp.csr_matrix):
+        with pytest.raises(
+            ValueError, match="X has 2 columns, but the samples to centre by have 3"
+        ):
+            Centre(RBF(0.5), X)(form(X[:, :2]))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [Linear(), RBF(0.5), Normalize(Polynomial(2, 0.3, 1.0))])
 def test_rounding(k, dtype):

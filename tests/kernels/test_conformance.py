@@ -2,9 +2,15 @@
 
 import warnings
 
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
 from mercer.kernels import (
     RBF,
     AllSubsets,
+    Callable,
+    Centre,
     Chi2,
     Constant,
     Cosine,
@@ -16,6 +22,7 @@ from mercer.kernels import (
     Sigmoid,
 )
 from tests.kernels.conformance import KernelConformance
+from tests.oracles.naive_kernels import NAIVE
 
 
 class TestLinear(KernelConformance):
@@ -108,6 +115,33 @@ class TestNormalize(KernelConformance):
 
 class TestNormalizedLinear(KernelConformance):
     kernel = Normalize(2 * Linear()) + 1
+
+
+class TestCentre(KernelConformance):
+    kernel = Centre(RBF(0.1), np.linspace(-1, 1, 42).reshape(6, 7) ** 2)
+    columns = 7
+
+    def again(self):
+        """Its repr counts the samples."""
+        return Centre(RBF(0.1), self.kernel.samples.copy())
+
+
+def written(X, Z):
+    """(x·z + 1)², of rows as they come."""
+    X, Z = (each.toarray() if sp.issparse(each) else each for each in (X, Z))
+    return (X.astype(float) @ Z.T.astype(float) + 1) ** 2
+
+
+NAIVE["Callable"] = lambda x, z, **_: float(written(x[None], z[None])[0, 0])
+
+
+class TestCallable(KernelConformance):
+    kernel, names = Callable(written), {"written": written}
+
+    def test_huge_values_are_refused_or_sound(self):
+        """The function decides which samples it takes; its values are checked."""
+        with pytest.raises(ValueError, match="written returned NaN, infinity, or values beyond"):
+            self.kernel(np.array([[1e60, 1.0], [1.0, 2.0]]))
 
 
 class TestMixture(KernelConformance):

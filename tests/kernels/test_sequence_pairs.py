@@ -157,20 +157,28 @@ class TestWeightedDegree(StructuredConformance):
 
 class TestShiftedWeightedDegree(StructuredConformance):
     kernel = WeightedDegree(degree=2, shift=3)
-    samples, examples, bad = DNA | TOKENS, WORDS, NOT_SEQUENCES
+    samples, examples, bad = DNA, WORDS, NOT_SEQUENCES
 
     @staticmethod
     def naive(x, z):
-        return weighted_degrees(list(x), list(z), 2, 3)
+        return weighted_degrees(x, z, 2, 3)
+
+
+class TestShiftedWeightedDegreeOfTokens(TestShiftedWeightedDegree):
+    samples, examples = TOKENS, PIECES
 
 
 class TestSubsequence(StructuredConformance):
     kernel = Subsequence(length=3, decay=0.7)
-    samples, examples, bad = DNA | TOKENS, WORDS, NOT_SEQUENCES
+    samples, examples, bad = DNA, WORDS, NOT_SEQUENCES
 
     @staticmethod
     def naive(x, z):
         return subsequences(x, z, 3, 0.7)
+
+
+class TestSubsequenceOfTokens(TestSubsequence):
+    samples, examples = TOKENS, PIECES
 
 
 class TestSingleLetters(StructuredConformance):

@@ -195,11 +195,12 @@ def _log_alignments(x, z, sigma, band):
 
 @pytest.mark.parametrize("channels", [1, 3, 6])
 @pytest.mark.parametrize("band", [None, 9])
-def test_values_depend_on_the_pair_alone(channels, band):
+@pytest.mark.parametrize("far", [0, 40])
+def test_values_depend_on_the_pair_alone(channels, band, far):
     """To the last bit: whatever the tile, its place in the matrix and the order of the two."""
     kernel, rng = GlobalAlignment(1.5, band), np.random.default_rng(0)
     series = [rng.normal(size=(rng.integers(1, 30), channels)) for _ in range(37)]
-    series[5] = series[5] + 40  # far from the others
+    series[5] = series[5] + far  # one row at a time if it is far, and two of one channel if not
     points = kernel.prepare(Samples(kernel.read(series)))
     every = points.take(slice(0, 37))
     K = np.empty((37, 37))
@@ -250,6 +251,9 @@ def test_parameters_from_the_data():
     same = [np.zeros(3), np.zeros(3)]
     assert GlobalAlignment().resolved(same).sigma == 1.0
     assert DTW().resolved(same).gamma == 1.0
+    none = [np.zeros(0)] * 3
+    assert GlobalAlignment().resolved(none).sigma == 1.0
+    assert DTW().resolved(none).gamma == 1.0
     for kernel in (GlobalAlignment(), DTW()):
         with pytest.raises(ValueError, match="resolved"):
             kernel(X)
@@ -284,6 +288,18 @@ def test_dtw_is_not_positive_semidefinite():
     assert "in general" not in repr(mercer.check_kernel(GlobalAlignment(1.0), X))
     model = mercer.SVC(kernel=DTW(gamma=0.5), C=100).fit(X, np.arange(40) % 2)
     assert model.certificate_.status.name == "NOT_PSD"
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 20])
+def test_two_rows_at_a_time_are_one_after_the_other(n):
+    """Of one channel; two equal channels at σ√2 are the same series, row by row."""
+    rng = np.random.default_rng(n)
+    X = [rng.normal(size=length) for length in (n, n + 1, 1, 2 * n + 3)]
+    twice = [np.stack([x, x], axis=1) for x in X]
+    K = GlobalAlignment(sigma=0.8)(X)
+    np.testing.assert_allclose(K, GlobalAlignment(sigma=0.8 * math.sqrt(2))(twice), rtol=1e-13)
+    for x, row in zip(X, K, strict=True):
+        np.testing.assert_allclose(row, [normalised(x, z, 0.8) for z in X], rtol=1e-12)
 
 
 @given(A=st.lists(series(), min_size=1, max_size=20))

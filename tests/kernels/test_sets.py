@@ -169,3 +169,17 @@ def test_a_set_of_numbers_is_a_bag_of_them():
     assert np.array_equal(texts([{"ab", "b"}, set()]), texts([["ab", "b"], []]))
     with pytest.raises(ValueError, match=r"row 1 .*takes rows of numbers of one length, got \['a"):
         kernel([[1.0], {"a"}])
+
+
+def test_bags_of_other_columns_than_those_of_training_are_named():
+    kernel = MeanEmbedding(RBF(0.5))
+    with pytest.raises(ValueError, match=r"rows with 3 columns, but those .* have 2"):
+        kernel([np.zeros((2, 3))], [np.zeros((4, 2))])
+    empty = np.zeros((0, 2))
+    assert kernel([empty], [np.zeros((1, 3))]) == 0.0
+
+
+def test_a_refused_set_is_shown_in_one_line():
+    with pytest.raises(ValueError, match="row 0 is array") as caught:
+        Jaccard()([np.zeros((9, 9))])
+    assert "\n" not in str(caught.value)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+import mercer
 from mercer import SVC
 from mercer.kernels import (
     RBF,
@@ -177,14 +178,28 @@ class TestWeightedEquality(StructuredConformance):
         return sum(weight.get((c, a), 1.0) for c, (a, b) in pairs if a == b and a is not None) / 4
 
 
+EXAMPLES_OF_THREE = [(i / 3, "ab" * (i % 4) + "b" * (i % 3), i % 5) for i in range(14)]
+
+
 class TestOnColumns(StructuredConformance):
+    kernel = OnColumns(RBF(0.3), (0, 2))
+    samples = st.tuples(st.integers(-3, 3), st.text(max_size=2), st.integers(-3, 3))
+    examples, bad = EXAMPLES_OF_THREE, [(None, "a", 1), (1.0, "a", "text")]
+    condition = 10.0
+
+    @staticmethod
+    def naive(x, z):
+        return math.exp(-0.3 * ((x[0] - z[0]) ** 2 + (x[2] - z[2]) ** 2))
+
+
+class TestSumOnColumns(StructuredConformance):
     kernel = OnColumns(RBF(0.3), (0, 2)) * OnColumns(Spectrum(1), 1) + OnColumns(Equality(), 1)
     samples = st.tuples(
         st.floats(-3, 3, width=32), st.text(alphabet="ab", max_size=4), st.integers(-3, 3)
     )
     examples, bad = (
-        [(i / 3, "ab" * (i % 4) + "b" * (i % 3), i % 5) for i in range(14)],
-        [(None, "a", 1), (1.0, None, 2), (1.0, "a", "text"), (1.0, 2.0, 3)],
+        EXAMPLES_OF_THREE,
+        [(None, "a", 1), (1.0, None, 2), (1.0, "a", "t"), (1.0, 2, 3)],
     )
 
     @staticmethod
@@ -242,3 +257,27 @@ def test_levels_that_training_does_not_have_at_all_are_refused():
         SVC(kernel=kernel).fit(table, [0, 1, 1, 0])
     model = SVC(kernel=kernel.with_columns({"size": Ordered(("S", "M", "L"))}))
     model.fit(table, [0, 1, 1, 0]).predict({"size": ["huge"], "age": [2.0]})
+
+
+def test_the_order_that_a_data_frame_states_is_proposed(tmp_path):
+    """Of a column of ordered categories; in parts of the frame, and by fits, as well."""
+    pd = pytest.importorskip("pandas")
+    sizes = ["S", "L", None, "M"] * 3
+    frame = pd.DataFrame({
+        "size": pd.Categorical(sizes, ["S", "M", "L"], ordered=True),
+        "plain": pd.Categorical(sizes, ["S", "M", "L"]),
+        "range": pd.cut(np.arange(12.0), 3),  # intervals, which files of models cannot hold
+    })  # fmt: skip
+    # Two typical values have the squared distance 1 after γ: γ = ½ / var(0, 1, ½).
+    order = Ordered(("S", "M", "L"), gamma=0.5 / np.var([0, 1, 0.5]))
+    expected = {"size": order, "plain": Category(), "range": Category()}
+    assert dict(TableKernel.from_frame(frame).columns) == expected
+    kernel = TableKernel()
+    part = kernel.read(frame)[4:12]
+    assert dict(kernel.resolved(part).columns) == expected
+    used = frame[["size", "plain"]]
+    model = SVC(kernel=kernel).fit(used, np.arange(12) % 2)
+    assert model.kernel_ == TableKernel.from_frame(used)
+    mercer.save(model, tmp_path / "model.mercer")
+    loaded = mercer.load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(loaded.decision_function(used), model.decision_function(used))

@@ -32,6 +32,24 @@ def test_the_oracle_takes_more_bits_where_its_matrix_is_singular(seed):
     hard_problems.check(seed)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_separating_hyperplane_that_float32_cannot_store_is_not_solved(seed):
+    """Its intercept is lost: the model as stored separates nothing, so its primal value is ∞."""
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(0, 2, 300)
+    x = rng.normal(size=300)
+    score = x + 2 * steps - 1
+    kept = np.abs(score) > 0.001
+    X = np.column_stack([x, 1e8 + 8.0 * steps])[kept].astype(np.float32)
+    with pytest.warns(ConvergenceWarning):
+        model = LinearSVC(C=np.inf).fit(X, score[kept] > 0)
+    proof = model.certificate_
+    assert proof.primal == proof.gap == proof.relative_gap == np.inf
+    assert proof.status is Status.STALLED
+    assert not proof
+    assert not verify(model, X, score[kept] > 0)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_wrong_claims_are_found(seed, monkeypatch):
     """The oracle is no rubber stamp: a gap or a primal value that is too small is refused."""

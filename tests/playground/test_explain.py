@@ -104,7 +104,16 @@ def test_sentences_follow_the_situation():
     assert few.text.startswith("1 point on the wrong side and 4 inside")
     assert explain(Situation(n=10, n_classes=2, n_free=10, C=3.0)).key == "all-support"
     one = explain(Situation(n=10, n_classes=2, n_zero=7, n_free=2, n_bound=1, n_inside=1))
-    assert one.text.startswith("All points are on their side, but 1 is inside of the margin")
+    assert one.text.startswith("All points are on their side, but 1 is inside the margin")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_two_points_are_support_vectors_at_every_setting(kernel):
+    """So no sentence may promise that another C or γ leaves one of them out."""
+    found = draw(State(points=TWO, kernel=kernel, C=10.0))
+    assert found.situation.n_zero == 0
+    assert "γ" not in found.explanation.text
+    assert "larger C" not in found.explanation.text
 
 
 def test_numbers_are_written_as_a_reader_would():

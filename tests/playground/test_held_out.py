@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, c
 from sklearn.svm import SVC, SVR
 
 from mercer.playground import State, draw
-from mercer.playground._held_out import HeldOut
+from mercer.playground._held_out import CrossValidation
 from mercer.playground._held_out import validate as validate_within
 from mercer.playground._presets import preset
 from mercer.playground._render import axes, columns
@@ -18,7 +18,7 @@ OVERLAPPING = State(points=preset("overlapping"), C=10.0, gamma=3.0, folds=5)
 SINE = State(points=preset("sine")[::2], machine="svr", gamma=2.0, folds=4)
 
 
-def validate(state: State) -> HeldOut:
+def validate(state: State) -> CrossValidation:
     """Without a time limit: on any machine the whole map."""
     return validate_within(state, seconds=None)
 

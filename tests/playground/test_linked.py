@@ -11,6 +11,7 @@ from mercer.playground import State, draw
 from mercer.playground._fit import fit, kernel_of
 from mercer.playground._linked import MAX_ROWS, lift_message, linked_message
 from mercer.playground._presets import as_points, preset
+from mercer.playground._render import columns
 from mercer.playground._state import LIMITS
 from mercer.playground._steps import step_history
 
@@ -60,6 +61,34 @@ def test_estimators_without_a_box_have_no_parts(machine):
     assert draw(State().with_machine(machine)).linked.dual_parts is None
 
 
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("data=moons", "α"),
+        ("data=moons&machine=logistic", "α"),
+        ("data=sine&machine=ridge", "|c|"),
+        ("data=moons&machine=perceptron", "mistakes"),
+        ("data=moons&machine=pegasos&step=3", "α"),
+        ("data=moons&machine=pegasos", ""),  # an average, without coefficients
+        ("data=three&machine=kmeans", ""),
+        ("data=overlapping&kernel=linear&C=inf", ""),  # a proof that there is no fit
+    ],
+)
+def test_bars_are_named_and_only_shown_where_there_are_coefficients(query, name):
+    picture = draw(State.from_query(query))
+    assert linked_message(picture.linked, picture.shown)["coefficient"] == name
+
+
+@pytest.mark.parametrize("query", ["data=sine&machine=svr", "data=moons&machine=oneclass"])
+def test_bars_and_points_of_one_kind_have_one_colour(query):
+    """Labels do not count in a regression and in one class: nothing is drawn by them."""
+    picture = draw(State.from_query(query))
+    assert len(set(picture.labels)) == 2 or "sine" in query
+    bars = linked_message(picture.linked, picture.shown)["colour"]
+    points = columns(picture, None, None)["discs"]["colour"]
+    assert len({*bars, *points}) == 1
+
+
 def test_several_classes_have_no_parts():
     assert draw(State(points=preset("three"))).linked.dual_parts is None
 
@@ -88,7 +117,7 @@ def test_of_many_points_those_with_the_largest_alpha_are_shown():
 def test_the_page_reads_the_kernel_matrix_to_half_a_level(kernel):
     state = OVERLAPPING.with_(kernel=kernel)
     picture = draw(state)
-    message = linked_message(picture.linked, picture.labels)
+    message = linked_message(picture.linked, picture.shown)
     n = len(message["rows"])
     levels = np.frombuffer(base64.b64decode(message["K"]), np.int8).reshape(n, n)
     K = kernel_of(state)(state.X[message["rows"]])
@@ -99,7 +128,7 @@ def test_the_page_reads_the_kernel_matrix_to_half_a_level(kernel):
 
 def test_without_a_model_there_are_no_views():
     picture = draw(State(points=()))
-    assert linked_message(picture.linked, picture.labels) is None
+    assert linked_message(picture.linked, picture.shown) is None
 
 
 @pytest.mark.parametrize("machine", ["svc", "oneclass", "logistic", "pegasos", "perceptron"])
@@ -127,12 +156,12 @@ def test_what_is_no_single_function_of_two_columns_has_no_lift():
     for query in ("data=three", "data=sine&machine=svr", "machine=kmeans", "kernel=sigmoid"):
         picture = draw(State.from_query(query))
         assert picture.lift is None
-        assert lift_message(picture.lift, picture.labels) is None
+        assert lift_message(picture.lift, picture.shown) is None
 
 
 def test_the_page_reads_the_lift():
     picture = draw(OVERLAPPING.with_(kernel="poly", degree=8, C=10.0))
-    message = lift_message(picture.lift, picture.labels)
+    message = lift_message(picture.lift, picture.shown)
     assert len(message["f"]) == message["across"] ** 2
     assert len(message["points"]) == len(message["colours"]) == len(OVERLAPPING.points)
     # A polynomial of degree 8 is huge here and there; the edges ±1 must still be told apart.

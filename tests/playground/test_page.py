@@ -64,6 +64,19 @@ def test_no_picture_of_other_settings_is_shown():
     assert shown[-1]["echo"] == 2
 
 
+def legend_of(query: str) -> list[str]:
+    page = Page(Document(), query)
+    run_all(page)
+    return [text for _, text, _ in told(page)["legend"]]
+
+
+def test_the_legend_says_what_is_drawn():
+    iterate = legend_of("data=overlapping&machine=pegasos&kernel=linear&step=1")
+    assert iterate[:2] == ["never met within its margin", "met within its margin"]
+    assert "beyond the margin" not in iterate  # nearly all rows are wrong after one step
+    assert legend_of("data=three&machine=kmeans") == ["equally near to two means"]
+
+
 def test_what_needs_no_fit_is_answered_at_once():
     page = Page(Document(), "data=separable&kernel=linear")
     run_all(page)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer._multiclass import Task, pair_tasks
+from mercer._multiclass import PosedTasks, Task, pair_tasks
 from mercer.calibration._cross_fit import _folds, held_out_values
 from mercer.kernels import RBF, Linear
 from mercer.problems import svc
-from mercer.solvers import SMO, Stopping
+from mercer.solvers import SMO, ClassPairs, Stopping
 from mercer.solvers.smo.paths._held_out_pairs import held_out_pairs
 from tests.solvers.small import make_gram
 
@@ -23,22 +23,19 @@ def values(kernel, X, codes, C, rows_at_once, n_jobs=1, cache_bytes=200 << 20):
         return svc(task.y, task.of_rows(C))
 
     gram, solver = make_gram(kernel, X), SMO(tol=1e-9, cache_bytes=cache_bytes)
-    problems = [pose(task) for task in tasks]
+    posed = PosedTasks(tasks, [pose(task) for task in tasks], gram, Stopping())
     results = [
-        solver.solve(problem, gram if task.rows is None else gram.take(task.rows), Stopping())
-        for task, problem in zip(tasks, problems, strict=True)
+        solver.solve(problem, posed.gram_of(t), Stopping())
+        for t, problem in enumerate(posed.problems)
     ]
     return held_out_values(
-        tasks,
-        problems,
+        posed,
         results,
-        gram,
         pose,
         lambda problem, result: (result.beta, float(result.b[0])),
         solver,
         np.random.RandomState(0),
         n_jobs,
-        Stopping(),
         rows_at_once,
     )
 
@@ -74,10 +71,9 @@ def test_a_start_does_not_change_the_values():
     y, gram, n = np.where(codes == 1, 1.0, -1.0), make_gram(RBF(gamma=0.5), X), codes.size
     problem, folds = svc(y, C), np.arange(n) % 5
     result = SMO(tol=1e-9).solve(problem, gram, Stopping())
+    given = ClassPairs([problem], gram, np.array([0, n, n]), [(0, 1)])
     found = [
-        held_out_pairs(
-            [problem], [start], folds, gram, np.array([0, n, n]), [(0, 1)], 1e-9, Stopping()
-        )
+        held_out_pairs(given, [start], folds, 1e-9, Stopping())
         for start in ((result.beta, result.f), np.zeros((2, n)))
     ]
     for _, is_known in found:

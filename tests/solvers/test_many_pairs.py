@@ -11,7 +11,7 @@ from mercer._result import Status
 from mercer.certificates._box_qp import certify
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.problems import svc
-from mercer.solvers import SMO, Stopping, solve_class_pairs
+from mercer.solvers import SMO, ClassPairs, Stopping, solve_class_pairs
 from mercer.solvers.smo import SMOSettings
 from tests.solvers.small import make_gram
 
@@ -28,7 +28,9 @@ def solve_both(kernel, X, codes, bound, tol=1e-4):
     gram, tasks = make_gram(kernel, X), pair_tasks(codes, k)
     problems = [svc(task.y, bound[task.rows]) for task in tasks]
     order, starts = by_class(codes, k)
-    together = solve_class_pairs(problems, gram.take(order), starts, pairs(k), tol, Stopping())
+    together = solve_class_pairs(
+        ClassPairs(problems, gram.take(order), starts, pairs(k)), tol, Stopping()
+    )
     alone = [
         SMO(tol=tol).solve(problem, gram.take(task.rows), Stopping())
         for problem, task in zip(problems, tasks, strict=True)
@@ -57,10 +59,10 @@ def test_a_large_gap_is_closed_beyond_tol():
     order, starts = by_class(codes, 5)
     gram = make_gram(RBF(gamma=0.3), X).take(order)
     problems = [svc(task.y, 1.0) for task in pair_tasks(codes, 5)]
-    gaps, worst = {}, {}
+    given, gaps, worst = ClassPairs(problems, gram, starts, pairs(5)), {}, {}
     for small_gap in (np.inf, 1e-3, 0.0):
         settings = SMOSettings(small_gap=small_gap)
-        found = solve_class_pairs(problems, gram, starts, pairs(5), 0.05, Stopping(), settings)
+        found = solve_class_pairs(given, 0.05, Stopping(), settings)
         gaps[small_gap] = np.array(
             [certify(*pair).relative_gap for pair in zip(problems, found, strict=True)]
         )
@@ -89,10 +91,10 @@ def test_what_is_not_solved_at_once_is_left_to_the_general_solver():
     assert None in together
     order, starts = by_class(codes, 5)
     problems = [svc(task.y, 1.0) for task in pair_tasks(codes, 5)]
-    gram = make_gram(RBF(gamma=0.3), X).take(order)
-    beyond_float64 = solve_class_pairs(problems, gram, starts, pairs(5), 1e-18, Stopping())
+    given = ClassPairs(problems, make_gram(RBF(gamma=0.3), X).take(order), starts, pairs(5))
+    beyond_float64 = solve_class_pairs(given, 1e-18, Stopping())
     assert set(beyond_float64) == {None}
-    after_the_limit = solve_class_pairs(problems, gram, starts, pairs(5), 1e-3, Stopping(0.0))
+    after_the_limit = solve_class_pairs(given, 1e-3, Stopping(0.0))
     assert set(after_the_limit) == {None}
 
 

@@ -16,7 +16,7 @@ violation     the stated violation is below the true one, by more than rounding 
 indefinite    "solved" under a kernel matrix with a negative eigenvalue that is not in the gap
 decision      decision_function is not f + b
 predict       predict contradicts the sign of the decision value
-verify        `mercer.verify` raised, warned, or states a gap below the true one
+verify        `mercer.verify` raised, warned, refutes a solution, or states a gap below the true one
 undecided     not a failure: neither proved nor refuted by the oracle (counted, never silent)
 """
 
@@ -280,8 +280,12 @@ def verify(model: Any, X: Any, y: Any = None, weight: Any = None) -> tuple[Any, 
     except Exception as error:
         return None, [Failure("verify", f"raised {type(error).__name__}: {error}")]
     bad = [w for w in caught if not issubclass(w.category, DOCUMENTED)]
+    failures = [Failure("verify", f"warns: {w.message}") for w in bad]
+    stated = getattr(model, "certificate_", None)
+    if stated is not None and stated.status.is_solved and again.status is Status.NOT_REACHED:
+        failures.append(Failure("verify", "refutes a solution of the fit"))
     tasks = getattr(again, "tasks", ()) or (again,)  # none: ridge and eigenvalues
-    return tasks, [Failure("verify", f"warns: {w.message}") for w in bad]
+    return tasks, failures
 
 
 def _judge_values(

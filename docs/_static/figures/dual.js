@@ -32,7 +32,7 @@
       }
       D.set(cloud, { d });
       let q = "";
-      for (let t = 0; t <= 160; t++) q += `${t ? "L" : "M"}${graph.px(t / 40).toFixed(1)} ${graph.py(Math.max(-3, S.dualFunction(t / 40, state.bent, state.a))).toFixed(1)}`;
+      for (let t = 0; t <= 160; t++) q += `${t ? "L" : "M"}${graph.px(t / 40).toFixed(1)} ${graph.py(S.dualFunction(t / 40, state.bent, state.a)).toFixed(1)}`;
       D.set(curve, { d: q });
       tilt();
     }
@@ -45,13 +45,13 @@
       const q = S.dualFunction(state.alpha, state.bent, state.a), top = S.dualFunction(best(), state.bent, state.a);
       D.set(line, { d: `M${image.px(-3)} ${image.py(q + 3 * state.alpha)}L${image.px(3)} ${image.py(q - 3 * state.alpha)}` });
       D.set(height, { cy: image.py(q) });
-      D.set(now, { cx: graph.px(state.alpha), cy: graph.py(Math.max(-3, q)) });
+      D.set(now, { cx: graph.px(state.alpha), cy: graph.py(q), visibility: q < -3 ? "hidden" : "visible" });
       read.textContent = `α = ${D.fixed(state.alpha, 2)}: the line meets the axis at q(α) = ${D.fixed(q, 3)}. Best: d* = ${D.fixed(top, 3)}; p* = 1; gap ${D.fixed(1 - top, 3)}.`;
     }
     const alpha = D.slider(controls, { label: "α", min: 0, max: 4, step: 0.02, value: state.alpha, show: (v) => D.fixed(v, 2), change: (v) => { state.alpha = v; tilt(); } });
     const size = D.slider(controls, { label: "a", min: 1, max: 3, step: 0.05, value: state.a, show: (v) => D.fixed(v, 2), change: (v) => { state.a = v; paint(); } });
     const swap = D.button(controls, "Bend the constraint", () => { state.bent = !state.bent; swap.textContent = state.bent ? "Straighten the constraint" : "Bend the constraint"; size.parentNode.hidden = !state.bent; paint(); });
-    D.button(controls, "Best slope", () => { state.alpha = best(); alpha.value = state.alpha; alpha.dispatchEvent(new Event("input")); });
+    D.button(controls, "Best slope", () => { alpha.value = best(); alpha.dispatchEvent(new Event("input")); state.alpha = best(); tilt(); }); // the slider rounds
     size.parentNode.hidden = true;
     paint();
     return { state, paint, tilt, best };

@@ -29,7 +29,7 @@
       best = Math.max(best, least);
       D.set(line, { d: across(view, w, -state.shift, 0) });
       strip.forEach((edge, i) => D.set(edge, { d: least > 0 ? across(view, w, -state.shift, (i ? -1 : 1) * least) : "" }));
-      read.textContent = wrong ? `${wrong} points on the wrong side.` : `Smallest distance ${D.fixed(least, 3)}. Best so far ${D.fixed(best, 3)}; the largest possible is 0.707, at 45° and 3.54.`;
+      read.textContent = wrong ? `${wrong} ${wrong === 1 ? "point" : "points"} on the wrong side.` : `Smallest distance ${D.fixed(least, 3)}. Best so far ${D.fixed(best, 3)}; the largest possible is 0.707, at 45° and 3.536.`;
     }
     D.slider(controls, { label: "angle of w", min: 0, max: 90, step: 1, value: state.angle, show: (v) => `${v}°`, change: (v) => { state.angle = v; draw(); } });
     D.slider(controls, { label: "distance from the origin", min: 0, max: 6, step: 0.02, value: state.shift, show: (v) => D.fixed(v, 2), change: (v) => { state.shift = v; draw(); } });
@@ -68,10 +68,10 @@
   };
 
   F.confidence = function (host) {
-    const right = [[1, -3], [1, 3], [3, 3], [4, 4], [5, 3], [4, 5], [5, 5]];
+    const right = [[1, -3], [1, 3], [2.6, -2.6], [2.8, -3.4], [3, 4], [4, 4], [5, 3], [4, 5], [5, 5], [3, 5], [5, 4], [4, 6], [6, 6], [5, 6], [6, 5], [3, 6]];
     const points = [...right.map((p) => [...p, 1]), ...right.map((p) => [-p[0], -p[1], -1])], state = { level: 0.5 };
     const { controls, read, view } = base(host, points, "Logistic regression and the maximal margin", [-6.5, 6.5]);
-    const y = points.map((p) => p[2]), machine = S.fit(points, y, Infinity, S.kernel("linear")), model = S.logistic(points, y, 0.02);
+    const y = points.map((p) => p[2]), machine = S.fit(points, y, Infinity, S.kernel("linear")), model = S.logistic(points, y, 0.01);
     D.svg("path", { class: "mf-boundary", d: across(view, machine.w, machine.b, 0) }, view.back);
     const line = D.svg("path", { class: "mf-edge" }, view.back);
     const named = { A: [5, 5], B: [1.5, -1.4], C: [1, -3] };

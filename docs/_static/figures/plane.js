@@ -30,18 +30,20 @@
 
     function describe(m) {
       const number = D.fixed, C = cost();
-      if (!m.solved) { read.textContent = "No boundary separates these points: choose a finite C."; return; }
+      if (m.none) { read.textContent = "No boundary was found that separates these points: choose a finite C."; return; }
       const free = m.alpha.filter((a) => a > 1e-9 && a < C - 1e-9).length, bound = m.alpha.filter((a) => a >= C - 1e-9).length;
       const where = state.kernel === "linear" ? `w = (${number(m.w[0], 2)}, ${number(m.w[1], 2)}), ` : "";
       const b = m.high - m.low > 1e-6 ? `b between ${number(m.low, 2)} and ${number(m.high, 2)}` : `b = ${number(m.b, 2)}`;
-      read.textContent = `${where}${b}, width ${number(2 / m.norm, 2)}. Support vectors: ${free} free, ${bound} at the bound. Dual ${number(m.dual, 3)}, primal ${number(m.primal, 3)}.${R.words(m, points, link.chosen())}`;
+      read.textContent = `${m.solved ? "" : "Stopped before the optimum. "}${where}${b}, width ${number(2 / m.norm, 2)}. Support vectors: ${free} free, ${bound} at the bound. Dual ${number(m.dual, 3)}, primal ${number(m.primal, 3)}.${R.words(m, points, link.chosen())}`;
     }
 
     function draw() {
       const k = S.kernel(state.kernel, 10 ** state.logGamma), C = cost();
       const m = S.fit(points, points.map((p) => p[2]), C, k);
+      m.none = !m.solved && C === Infinity;
+      if (m.none) m.alpha = m.alpha.map(() => 0); // they grew without end: no optimum, no support vectors
       shown.model = m;
-      const values = m.solved ? D.grid(view, CELLS, m.decide) : null;
+      const values = m.none ? null : D.grid(view, CELLS, m.decide);
       [0, 1, -1].forEach((level, t) => D.set(lines[t], { d: values ? D.contour(view, values, CELLS, level) : "" }));
       points.forEach((p, i) => {
         const group = m.alpha[i] <= 1e-9 ? "zero" : m.alpha[i] >= C - 1e-9 ? "bound" : "free";

@@ -14,7 +14,7 @@
     return {
       draw(alpha, rows, C) {
         const top = Number.isFinite(C) ? C : Math.max(1e-9, ...alpha);
-        title.textContent = Number.isFinite(C) ? `α of each row, up to C = ${D.tidy(C)}` : `α of each row, the largest is ${D.fixed(top, 2)}`;
+        title.textContent = Number.isFinite(C) ? `α of each row, up to C = ${D.tidy(C)}` : top > 1e-8 ? `α of each row, the largest is ${D.fixed(top, 2)}` : "α of each row: none is optimal";
         rects.forEach((rect, i) => {
           const size = Math.min(1, alpha[i] / top) * (height / 2 - 3);
           D.set(rect, { y: rows[i][2] > 0 ? height / 2 - size : height / 2, height: Math.max(size, 0.5), class: rows[i][2] > 0 ? "mf-a" : "mf-b" });

@@ -16,12 +16,12 @@ from mercer._numba import Compilation
 from mercer.automl._code import code_of
 from mercer.automl._look import Look, look, stratified_order
 from mercer.automl._report import AutofitReport
-from mercer.automl._search import Search
+from mercer.automl._search import TimedSearch
 from mercer.automl._settings import AutofitSettings
 from mercer.automl._trials import AutofitProgress
 from mercer.data._column_statistics import Finding
 from mercer.diagnostics._doctor import examine
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.exceptions import InterruptWarning, warn_user
 
 __all__ = ["autofit"]
@@ -98,12 +98,12 @@ def autofit(
         raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit!r}.")
     tell = _Lines(time_limit, verbose, callback)
     with Compilation() as compilation:
-        search = Search(AutofitSettings(), time_limit, scoring, n_jobs, tell, compilation)
+        search = TimedSearch(AutofitSettings(), time_limit, scoring, n_jobs, tell, compilation)
         return run(search, X, y, task, sample_type, random_state, feature_names)
 
 
 def run(
-    search: Search,
+    search: TimedSearch,
     X: Any,
     y: Any,
     task: str | None = None,
@@ -155,7 +155,7 @@ def _examined(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         X = make_pipeline(*map(clone, steps), None).fit_transform(X) if steps else X
-    quick = Settings(sample_rows=settings.early_rows // 2, sample_seconds=0.05)
+    quick = Thresholds(sample_rows=settings.early_rows // 2, sample_seconds=0.05)
     is_named = names is not None and len(names) == X.shape[1]  # categories become several columns
     report = examine(X, y, None, [str(name) for name in names] if is_named else None, 0, {}, quick)
     errors = [finding for finding in report.findings if finding.severity == "error"]
@@ -165,7 +165,7 @@ def _examined(
     return tuple(f for f in report.findings if not searched & {name for name, _ in f.options})
 
 
-def _report(search: Search, findings: tuple[Finding, ...], notes: list[str]) -> AutofitReport:
+def _report(search: TimedSearch, findings: tuple[Finding, ...], notes: list[str]) -> AutofitReport:
     found, model, chosen = search.look, search.model, search.fitted
     assert model is not None
     assert chosen is not None

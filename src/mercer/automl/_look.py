@@ -25,7 +25,7 @@ from sklearn.utils.validation import _num_samples
 from mercer.automl._settings import AutofitSettings
 from mercer.data._column_statistics import Columns, survey, uneven
 from mercer.diagnostics._doctor import _are_labels, _is_numeric
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.estimators._validation import as_numbers
 from mercer.kernels._registry import KERNELS
 
@@ -77,7 +77,7 @@ def look(
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     if task is None:
-        is_class = _are_labels(y, None, Settings().max_label_values)
+        is_class = _are_labels(y, None, Thresholds().max_label_values)
         task = "classification" if is_class else "regression"
     elif task not in ("classification", "regression"):
         raise ValueError(f"task must be 'classification' or 'regression', got {task!r}.")

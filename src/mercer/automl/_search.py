@@ -34,10 +34,10 @@ from mercer.model_selection._driver import evaluate
 from mercer.model_selection._scoring import Scoring
 from mercer.solvers import Stopping
 
-__all__ = ["Search"]
+__all__ = ["TimedSearch"]
 
 
-class Search:
+class TimedSearch:
     """The state of the search.
 
     Attributes
@@ -204,10 +204,8 @@ class Search:
         folds = self._folds(y, seed)
         scoring = Scoring(self.scoring, family.estimator, X, y, None)
         with Stopping(seconds, lambda progress: self._asked(family, rows)) as stopping:
-            ledger = evaluate(
-                family.estimator, candidates, X, y, folds, scoring, stopping, n_jobs=self.n_jobs,
-                polish=False,
-            )  # fmt: skip
+            given = candidates, X, y, folds, scoring, stopping
+            ledger = evaluate(family.estimator, *given, n_jobs=self.n_jobs, polish=False)
         done = np.flatnonzero(ledger.is_done.all(axis=1))
         for number in done.tolist():
             key = id(family), key_of(candidates[number]), rows

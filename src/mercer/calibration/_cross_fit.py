@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks, Task
 from mercer._result import Result
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
-from mercer.solvers import SMO, Stopping
+from mercer.solvers import SMO, ClassPairs, Stopping
 from mercer.solvers._solution import solve_within_reach
 from mercer.solvers.smo.paths._fold_paths import FoldPath, cross_decision_values
 from mercer.solvers.smo.paths._held_out_pairs import held_out_pairs
@@ -33,24 +33,22 @@ STEPS_PER_ROW = 5
 
 
 def held_out_values(
-    tasks: Sequence[Task],
-    posed: Sequence[BoxQP],
+    posed: PosedTasks,
     results: Sequence[Result],
-    gram: BlockedGram,
     pose: Callable[[Task], BoxQP],
     coefficients: Callable[[BoxQP, Result], tuple[np.ndarray, float]],
     solver: Any,
     rng: np.random.RandomState,
     n_jobs: int | None,
-    stopping: Stopping,
     rows_at_once: int = ROWS_AT_ONCE,
 ) -> list[np.ndarray]:
     """The decision values of each task's rows, each row under a model of the other folds.
 
-    ``posed`` and ``results`` are the problems of the tasks and their solutions, ``pose(task)`` the
-    problem of some rows of one, ``coefficients`` the model of its solution. All folds share the
-    kernel matrix where ``solver`` is SMO. Values that a stopped fit did not come to are zero.
+    ``results`` are the solutions of the tasks, ``pose(task)`` the problem of some rows of one,
+    ``coefficients`` the model of its solution. All folds share the kernel matrix where ``solver``
+    is SMO. Values that a stopped fit did not come to are zero.
     """
+    tasks = posed.tasks
     out = [np.zeros(task.y.size) for task in tasks]
     folds, threads, wanted = _folds(tasks, rng), thread_count(n_jobs), []
     is_known = [np.zeros(task.y.size, bool) for task in tasks]
@@ -63,11 +61,11 @@ def held_out_values(
         ]
         some = _SmallTasks(
             [tasks[t] for t in small],
-            [posed[t] for t in small],
+            [posed.problems[t] for t in small],
             [results[t] for t in small],
             [folds[t] for t in small],
         )
-        found = some.held_out(gram, solver, threads, stopping)
+        found = some.held_out(posed.gram, solver, threads, posed.stopping)
         for t, values, known in zip(small, *found, strict=True):
             out[t], is_known[t] = values, known
     for fold in _all_folds(tasks, folds, is_known):
@@ -77,22 +75,21 @@ def held_out_values(
         else:
             wanted.append(fold)
     if wanted:
-        _solve_alone(out, wanted, tasks, gram, pose, coefficients, solver, threads, stopping)
+        _solve_alone(out, wanted, posed, pose, coefficients, solver, threads)
     return out
 
 
 def _solve_alone(
     out: Sequence[np.ndarray],
     wanted: Sequence[_Fold],
-    tasks: Sequence[Task],
-    gram: BlockedGram,
+    posed: PosedTasks,
     pose: Callable[[Task], BoxQP],
     coefficients: Callable[[BoxQP, Result], tuple[np.ndarray, float]],
     solver: Any,
     threads: int,
-    stopping: Stopping,
 ) -> None:
     """Write the values of folds that are problems of their own."""
+    tasks, gram, stopping = posed.tasks, posed.gram, posed.stopping
     problems = [pose(fold.part(tasks)) for fold in wanted]
     if isinstance(solver, SMO) and all(p.n_groups < 2 for p in problems):
         paths = [
@@ -168,10 +165,10 @@ class _SmallTasks:
         part = gram if self.tasks[0].rows is None else gram.take(rows)
         if 8 * gram.n**2 <= 4 * gram.machine.l2_bytes:  # less time than the start of a thread
             threads = 1
-        folds, limits = np.concatenate(self.folds), (solver.tol, stopping)
+        given, folds = ClassPairs(self.problems, part, starts, pairs), np.concatenate(self.folds)
         solutions = [(result.beta, result.f) for result in self.results]
         with single_threaded_blas(), part.threads(threads):
-            found = held_out_pairs(self.problems, solutions, folds, part, starts, pairs, *limits)
+            found = held_out_pairs(given, solutions, folds, solver.tol, stopping)
         ends = np.cumsum([values.size for values in self.folds])[:-1]
         values, known = (np.split(each, ends) for each in found)
         return values, known

@@ -27,16 +27,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Result
-from mercer.certificates._certificate import (
-    BOUND,
-    EPS,
-    FREE,
-    ROUNDING,
-    ZERO,
-    Certificate,
-    relative,
-)
+from mercer.certificates._certificate import BOUND, FREE, ROUNDING, ZERO, Certificate, relative
 from mercer.problems import BoxQP
 
 __all__ = ["LATER_DUAL", "certify", "kkt_groups", "multipliers"]
@@ -343,7 +336,7 @@ def _publishing_error(
 ) -> np.ndarray:
     """A bound on how far the published model, β and b times the scale and rounded, moves f + b.
 
-    Each coefficient is off by at most 4 EPS |β| on the way to the model and back, and
+    Each coefficient is off by at most 4 EPS |β| by the conversion to the model and back, and
     |Kᵢⱼ| ≤ √(Kᵢᵢ Kⱼⱼ). A multiplier is the mean of both ± ρ, each of which is rounded: where one of
     them is large, both lose its last digits.
     """

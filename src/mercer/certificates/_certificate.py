@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import TINY
 from mercer._result import Status
 from mercer.certificates._statement import Statement, counted, distance_said
 
 __all__ = [
     "BOUND",
-    "EPS",
     "FREE",
     "ROUNDING",
     "ZERO",
@@ -24,8 +24,6 @@ __all__ = [
     "relative",
     "summarise",
 ]
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class Certificate(Statement):
             rest = {name: getattr(result, name) for name in effort} | rest
         if "relative_gap" not in rest:
             rest["relative_gap"] = relative(gap, primal)
-        margin = float(2 / norm) if norm > np.finfo(np.float64).tiny else np.inf
+        margin = float(2 / norm) if norm > TINY else np.inf
         n_free = n - n_zero - n_bound
         return cls(
             primal, dual, gap, margin=margin, n_zero=n_zero, n_free=n_free, n_bound=n_bound, **rest

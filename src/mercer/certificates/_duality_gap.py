@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import LinearResult, Result, final_status
-from mercer.certificates._certificate import EPS, ROUNDING, Certificate, relative
+from mercer.certificates._certificate import ROUNDING, Certificate, relative
 from mercer.problems import Logistic
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.problems._losses import kkt_violation
@@ -42,15 +43,14 @@ def _certificate(
     if not result.bounded:
         rounding = ROUNDING.units * EPS * (abs(result.primal) + abs(result.primal - result.gap))
         gap = result.gap * ROUNDING.margin + rounding
-    rest["result"], status = result, result.status
-    if not np.isfinite(result.primal):
-        return Certificate.of(
-            result.primal, -np.inf, np.inf, norm, counts, relative_gap=np.inf, **rest
-        )
-    dual, part = result.primal - gap, relative(gap, result.primal)
-    if gap > 0 and result.bounded:
+    if np.isfinite(result.primal):
+        dual, part = result.primal - gap, relative(gap, result.primal)
+    else:
+        dual, gap, part = -np.inf, np.inf, np.inf
+    if 0 < gap < np.inf and result.bounded:
         dual, part = float(np.nextafter(dual, -np.inf)), float(np.nextafter(part, np.inf))
-    rest["status"] = status if tol is None else final_status(status, part, tol)
+    status = result.status if tol is None else final_status(result.status, part, tol)
+    rest |= {"result": result, "status": status}
     return Certificate.of(result.primal, dual, gap, norm, counts, relative_gap=part, **rest)
 
 

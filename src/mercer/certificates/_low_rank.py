@@ -28,10 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Result, Status, final_status
 from mercer.certificates._box_qp import _bias_intervals, _bounds, _drift_cost, _sum_rounding
 from mercer.certificates._box_qp import kkt_groups as groups_of
-from mercer.certificates._certificate import EPS, ROUNDING, Certificate
+from mercer.certificates._certificate import ROUNDING, Certificate
 from mercer.problems import BoxQP
 
 __all__ = ["FeatureModel", "certify_features", "exact_dual", "exact_primal"]

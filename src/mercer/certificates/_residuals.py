@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status, final_status
-from mercer.certificates._certificate import EPS, ROUNDING
+from mercer.certificates._certificate import ROUNDING
 from mercer.certificates._statement import Statement, distance_said
 from mercer.problems import Ridge
 

@@ -42,6 +42,7 @@ _PYTHON = {
     r"np\.(?:str_|int64|float64)\(([^()]*)\)": r"\1",
     r"the error's \.weights; ": "",
     r"\buse OneClassSVM\b": "use mercer train --machine oneclass",
+    r"\bkernel='spectrum'": "--kernel spectrum",
     r"a str among \{'(\w+)', '(\w+)'\}": r"\1, \2",
 }
 

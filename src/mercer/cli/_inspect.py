@@ -126,11 +126,13 @@ def _show_data(reporter: Reporter, file: str) -> None:
     rows = {
         "data": f"{file}: {found.format}, {count(n, 'rows')}, {count(d, 'columns')}",
         **_columns(schema),
-        **({"target": "none is named as one; mercer train takes --target"} if y is None else {}),
-        **({"missing": ", ".join(f"{c}: {k:,}" for c, k in found.n_missing.items() if k)}
-           if any(found.n_missing.values()) else {}),
-        **({"notes": "; ".join(found.notes)} if found.notes else {}),
-    }  # fmt: skip
+    }
+    if y is None:
+        rows["target"] = "none is named as one; mercer train takes --target"
+    if any(found.n_missing.values()):
+        rows["missing"] = ", ".join(f"{c}: {k:,}" for c, k in found.n_missing.items() if k)
+    if found.notes:
+        rows["notes"] = "; ".join(found.notes)
     if sp.issparse(found.X):
         rows["nonzero"] = f"{found.X.nnz:,}, {found.X.nnz / max(n * d, 1):.2%} of the entries"
     reporter.write(
@@ -201,6 +203,8 @@ def _columns(schema: Schema | None) -> dict[str, str]:
     names = schema.feature_names or []
     listed = ": " + _listed(names) if names else ""
     rows = {"columns": f"{schema.n_features:,}{listed}; {SCALED[schema.scaling]}"}
+    if schema.text is not None:
+        rows = {"columns": f"{schema.text!r}, of {schema.samples or 'texts'}"}
     if schema.task is not None:
         labels = _listed([str(label) for label in schema.labels or ()])
         rows["target"] = f"{schema.target or 'the target'}: {labels or 'a number'}"

@@ -158,9 +158,9 @@ def _tell_columns(model: Any, data: Table, reporter: Reporter) -> Table:
 def _estimate(model: Any, data: Table) -> tuple[float, float] | None:
     """Between which times a long fit probably takes, from the fit of a sample."""
     from mercer.diagnostics._doctor import estimate_time
-    from mercer.diagnostics._settings import Settings
+    from mercer.diagnostics._settings import Thresholds
 
-    settings = Settings()
+    settings = Thresholds()
     if data.X.shape[0] < 10 * settings.sample_rows:
         return None
     return estimate_time(model, data.X, data.y, settings)

@@ -71,9 +71,12 @@ def run(**given: Any) -> int:
         code += f"# {path} was fitted to {rows:,} of these {len(data.y):,} rows\n"
     reporter.write(
         table({"certificate": certificate, "model": f"{path}, {of}"}),
-        certificate=certificate_of(model), model=path, seconds=time.perf_counter() - began,
-        code=code, rows_fitted=rows,
-    )  # fmt: skip
+        certificate=certificate_of(model),
+        model=path,
+        seconds=time.perf_counter() - began,
+        code=code,
+        rows_fitted=rows,
+    )
     reporter.write(f"\nThe same model in Python:\n\n{code}".rstrip())
     if options["plot"] is not None:
         _draw(report, options["plot"], reporter)
@@ -118,11 +121,9 @@ def _search(
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", category=FutureWarning)
         try:
-            model = autofit(
-                data.X[rest], data.y[rest], time_limit=part, task=task,  # type: ignore[index]
-                n_jobs=options["n_jobs"], callback=bar, verbose=False,
-                feature_names=data.schema.feature_names,
-            )  # fmt: skip
+            given = {"n_jobs": options["n_jobs"], "feature_names": data.schema.feature_names}
+            some = data.X[rest], data.y[rest]  # type: ignore[index]
+            model = autofit(*some, time_limit=part, task=task, callback=bar, verbose=False, **given)
         except ValueError as error:
             raise CommandError(f"{data.name}: {error}") from error
     for warning in caught:
@@ -145,10 +146,9 @@ def _tell(report: AutofitReport, data: Table, reporter: Reporter) -> None:
         {"candidates": name, "best": params, "score": mean, "rows": rows, "seconds": seconds}
         for name, params, mean, rows, seconds in report.table()
     ]
-    reporter.write(
-        text, findings=report.findings, table=rows, score=report.score, error=report.error,
-        metric=report.metric, rows=report.rows, probabilities=report.has_probabilities,
-    )  # fmt: skip
+    names = "findings", "score", "error", "metric", "rows"
+    found = {name: getattr(report, name) for name in names}
+    reporter.write(text, **found, table=rows, probabilities=report.has_probabilities)
 
 
 def _score(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.base import ClassifierMixin
 
-from mercer.conformal._cross import CrossFitted, check_level
+from mercer.conformal._cross import CrossFitted, RanksByFolds, check_level
 
 __all__ = ["ConformalClassifier"]
 
 
-class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ConformalClassifier(ClassifierMixin, RanksByFolds):
     """Sets of classes that contain the true one with a chosen probability.
 
     Cross-conformal prediction (Vovk, Annals of Mathematics and Artificial Intelligence 74, 2015):
@@ -48,11 +46,6 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (2, 3)
     """
 
-    def __init__(self, estimator: Any, *, cv: Any = 5, random_state: Any = 0):
-        self.estimator = estimator
-        self.cv = cv
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalClassifier:
         """Fit the estimator on all rows, and once for each fold.
 
@@ -68,8 +61,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self : ConformalClassifier
         """
         y = np.asarray(y)
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = clone(self.estimator).fit(X, y, **given)
+        self._fit_all(X, y, sample_weight)
         self.classes_ = self.estimator_.classes_
         folds = CrossFitted(self.estimator, X, y, self.cv, sample_weight, is_classifier=True)
         for model in folds.models:
@@ -99,17 +91,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         p : ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self, "estimator_")
-        shape = _num_samples(X), self.classes_.size
-        above, equal = np.zeros(shape), np.zeros(shape)
-        for model, scores in zip(self._models, self._scores, strict=True):
-            of_new = _strangeness(model, X)
-            first = np.searchsorted(scores, of_new, side="left")
-            last = np.searchsorted(scores, of_new, side="right")
-            above += scores.size - last
-            equal += last - first
-        draw = check_random_state(self.random_state).uniform(size=shape)
-        return (above + draw * (equal + 1)) / (self._n + 1)
+        return self._ranks(_strangeness, X)
 
     def predict_set(self, X: Any, level: float = 0.9, *, allow_empty: bool = True) -> np.ndarray:
         """Which classes are in the set of each row.
@@ -131,20 +113,6 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             predicted = np.searchsorted(self.classes_, self.predict(X))
             is_in[np.arange(predicted.size), predicted] = True
         return is_in
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The classes that the estimator of all rows predicts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self, "estimator_")
-        return self.estimator_.predict(X)
 
 
 def _strangeness(model: Any, X: Any) -> np.ndarray:

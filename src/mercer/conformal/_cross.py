@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from mercer.exceptions import warn_user
 
-__all__ = ["CrossFitted", "check_level"]
+__all__ = ["CrossConformal", "CrossFitted", "RanksByFolds", "check_level", "warn_few"]
 
 
 def check_level(level: float) -> float:
@@ -64,6 +64,53 @@ class CrossFitted:
             score(model, _safe_indexing(X, rows), rows)
             for model, rows in zip(self.models, self.rows, strict=True)
         ]
+
+
+class CrossConformal(MetaEstimatorMixin, BaseEstimator):
+    """What the conformal estimators share: one model of all rows, and one for each fold."""
+
+    estimator: Any
+    cv: Any
+
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any) -> None:
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator_ = clone(self.estimator).fit(X, y, **given)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """What the estimator of all rows predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict(X)
+
+
+class RanksByFolds(CrossConformal):
+    """p-values: ranks of a new row among those that each fold held out."""
+
+    def __init__(self, estimator: Any, *, cv: Any = 5, random_state: Any = 0):
+        self.estimator = estimator
+        self.cv = cv
+        self.random_state = random_state
+
+    def _ranks(self, strangeness: Callable[[Any, Any], np.ndarray], X: Any) -> np.ndarray:
+        """The p-value of each entry of ``strangeness(model, X)``, ties broken at random."""
+        check_is_fitted(self, "estimator_")
+        above, equal = np.zeros((2, 1))
+        for model, scores in zip(self._models, self._scores, strict=True):
+            of_new = strangeness(model, X)
+            first = np.searchsorted(scores, of_new, side="left")
+            last = np.searchsorted(scores, of_new, side="right")
+            above = above + (scores.size - last)
+            equal = equal + (last - first)
+        draw = check_random_state(self.random_state).uniform(size=above.shape)
+        return (above + draw * (equal + 1)) / (self._n + 1)
 
 
 def warn_few(n: int, level: float) -> None:

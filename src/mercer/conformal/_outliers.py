@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer.conformal._cross import CrossFitted
+from mercer.conformal._cross import CrossFitted, RanksByFolds
 
 __all__ = ["ConformalOutlierDetector"]
 
 
-class ConformalOutlierDetector(MetaEstimatorMixin, BaseEstimator):
+class ConformalOutlierDetector(RanksByFolds):
     """p-values: how unlike the training rows a new row is.
 
     The model of each fold ranks a new row among the rows that the fold held out
@@ -44,11 +41,6 @@ class ConformalOutlierDetector(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, estimator: Any, *, cv: Any = 5, random_state: Any = 0):
-        self.estimator = estimator
-        self.cv = cv
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConformalOutlierDetector:
         """Fit the estimator on all rows, and once for each fold.
 
@@ -63,12 +55,11 @@ class ConformalOutlierDetector(MetaEstimatorMixin, BaseEstimator):
         -------
         self : ConformalOutlierDetector
         """
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = clone(self.estimator).fit(X, **given)
+        self._fit_all(X, None, sample_weight)
         folds = CrossFitted(self.estimator, X, None, self.cv, sample_weight, is_classifier=False)
         self._models, self._n = folds.models, folds.n
         self._scores = folds.held_out(
-            lambda model, rows, index: np.sort(model.decision_function(rows)), X
+            lambda model, rows, index: np.sort(_strangeness(model, rows)), X
         )
         return self
 
@@ -83,12 +74,8 @@ class ConformalOutlierDetector(MetaEstimatorMixin, BaseEstimator):
         -------
         p : ndarray of shape (n_samples,)
         """
-        check_is_fitted(self, "estimator_")
-        below, equal = np.zeros((2, _num_samples(X)))
-        for model, scores in zip(self._models, self._scores, strict=True):
-            values = model.decision_function(X)
-            first = np.searchsorted(scores, values, side="left")
-            below += first
-            equal += np.searchsorted(scores, values, side="right") - first
-        draw = check_random_state(self.random_state).uniform(size=below.size)
-        return (below + draw * (equal + 1)) / (self._n + 1)
+        return self._ranks(_strangeness, X)
+
+
+def _strangeness(model: Any, X: Any) -> np.ndarray:
+    return -model.decision_function(X)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import RegressorMixin
 from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer.conformal._cross import CrossFitted, check_level, warn_few
+from mercer.conformal._cross import CrossConformal, CrossFitted, check_level, warn_few
 
 __all__ = ["ConformalRegressor"]
 
 
-class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class ConformalRegressor(RegressorMixin, CrossConformal):
     """Intervals that contain the target with a chosen probability.
 
     The jackknife+ and, with fewer folds than rows, CV+ (Barber, Candès, Ramdas and Tibshirani,
@@ -68,8 +68,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         self : ConformalRegressor
         """
         y = np.asarray(y, dtype=np.float64)
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = clone(self.estimator).fit(X, y, **given)
+        self._fit_all(X, y, sample_weight)
         cv = LeaveOneOut() if self.cv == "loo" else self.cv
         folds = CrossFitted(self.estimator, X, y, cv, sample_weight, is_classifier=False)
         self._models = folds.models
@@ -109,17 +108,3 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         return np.partition(low, n - k, axis=1)[:, n - k], np.partition(high, k - 1, axis=1)[
             :, k - 1
         ]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The values that the estimator of all rows predicts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self, "estimator_")
-        return self.estimator_.predict(X)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.dask._chunk import ChunkSummary
 from mercer.dask._partitions import is_dask
+from mercer.dask._rounds import Rounds
 from mercer.estimators._fields import POSITIVE, estimator
 
 __all__ = ["DistributedEstimator", "classes_of", "weights_of_classes"]
@@ -79,6 +80,44 @@ class DistributedEstimator:
     def predict(self, X: Any) -> Any:
         """Predictions: an array, or of a Dask collection a lazy Dask array."""
         return self._or_by_chunks("predict", X)
+
+    def _refuse(self, refused: dict[str, bool], how: str) -> None:
+        """Raise for what a distributed fit cannot do, and check the other parameters."""
+        model: Any = self
+        for name, is_given in refused.items():
+            if is_given:
+                raise ValueError(
+                    f"{name} is not solved {how}: use mercer.{type(self).__name__} for data in "
+                    "memory, or leave it out."
+                )
+        model._check_parameters()
+
+    def _bind_chunks(
+        self, rounds: Rounds, names: Any, has_targets: bool, with_digest: bool = False
+    ) -> list[ChunkSummary]:
+        """Check all chunks, and keep what the columns are."""
+        is_classifier = hasattr(self, "class_weight")
+        summaries = rounds.bind(is_classifier, has_targets and not is_classifier, with_digest)
+        if not sum(summary.n for summary in summaries):
+            raise ValueError("X has no rows with a positive weight in any chunk.")
+        self._keep_columns(summaries, names)
+        return summaries
+
+    def _encode_chunks(
+        self, plain: Any, summaries: Sequence[ChunkSummary], rounds: Rounds
+    ) -> np.ndarray | None:
+        """The classes, whose numbers replace the labels on workers; None of other targets.
+
+        This estimator and the plain one get the weights of the classes.
+        """
+        model: Any = self
+        classes = None
+        if hasattr(model, "class_weight"):
+            classes, totals = classes_of(summaries)
+            weights = weights_of_classes(model.class_weight, classes, totals)
+            plain.class_weight_ = model.class_weight_ = weights
+        rounds.encode(classes)
+        return classes
 
     def _keep_columns(self, summaries: Sequence[ChunkSummary], names: Any) -> None:
         self.n_features_in_ = next((s.d for s in summaries if s.n_given), summaries[0].d)

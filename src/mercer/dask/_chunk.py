@@ -75,6 +75,12 @@ class Chunk:
         """As the estimators see it."""
         return Data(self.X, self.y, self.weight, None, self.X.shape)
 
+    def take(self, rows: np.ndarray) -> Chunk:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        y = None if self.y is None else self.y[rows]
+        return Chunk(self.index, self.X[rows], y, weight, None, rows.size)
+
     def with_y(self, y: np.ndarray) -> Chunk:
         return Chunk(self.index, self.X, y, self.weight, self.rows, self.n_given)
 
@@ -236,10 +242,7 @@ def encode_chunk(chunk: Chunk, classes: np.ndarray) -> Chunk:
 def sample_chunk(chunk: Chunk, size: int, seed: int) -> Chunk:
     """A random sample of the rows; the same for the same chunk, whoever draws it."""
     rng = np.random.default_rng([seed, chunk.index])
-    rows = np.sort(rng.choice(chunk.n, min(size, chunk.n), replace=False))
-    weight = None if chunk.weight is None else chunk.weight[rows]
-    y = None if chunk.y is None else chunk.y[rows]
-    return Chunk(chunk.index, chunk.X[rows], y, weight, None, rows.size)
+    return chunk.take(np.sort(rng.choice(chunk.n, min(size, chunk.n), replace=False)))
 
 
 def join_chunks(chunks: list[Chunk]) -> Chunk:

@@ -19,7 +19,7 @@ import numpy as np
 
 from mercer._result import Halted, Status
 from mercer.certificates._certificate import summarise
-from mercer.dask._base import DistributedEstimator, classes_of, weights_of_classes
+from mercer.dask._base import DistributedEstimator
 from mercer.dask._chunk import Chunk, ChunkSummary
 from mercer.dask._kernel_joint import JointFit
 from mercer.dask._kernel_parts import Moments, chunk_moments, solve_part
@@ -58,14 +58,9 @@ class DistributedKernelMachine(DistributedEstimator):
         model._validate_params()
         self._refuse_parameters()
         parts = partitions(X, y, sample_weight)
-        is_classifier = hasattr(model, "class_weight")
         with Stopping(model.time_limit, model.callback, model.on_interrupt) as stopping:
             rounds = Rounds(parts, self.scheduler, self.scheduler_timeout, stopping, self.persist)
-            is_regression = not is_classifier and not hasattr(model, "nu")
-            summaries = rounds.bind(is_classifier, is_regression)
-            if not sum(summary.n for summary in summaries):
-                raise ValueError("X has no rows with a positive weight in any chunk.")
-            self._keep_columns(summaries, parts.names)
+            summaries = self._bind_chunks(rounds, parts.names, not hasattr(model, "nu"))
             plain, classes = self._encoded(summaries, rounds)
             d = self.n_features_in_
             max_rows = int(self.joint_size * MEGABYTE / (8 * (d + 2)))
@@ -89,27 +84,16 @@ class DistributedKernelMachine(DistributedEstimator):
             "warm_start=True": model.warm_start,
             "probability": getattr(model, "probability", False) not in (False, "deprecated"),
         }
-        for name, is_given in refused.items():
-            if is_given:
-                raise ValueError(
-                    f"{name} is not solved by parts: use mercer.{type(self).__name__} for data in "
-                    "memory, or leave it out."
-                )
-        model._check_parameters()
+        self._refuse(refused, "by parts")
 
     def _encoded(
         self, summaries: Sequence[ChunkSummary], rounds: Rounds
     ) -> tuple[Any, np.ndarray | None]:
         """The plain estimator as workers fit it: classes by number, γ as a number."""
-        model: Any = self
-        plain, classes = self._plain(), None
-        plain.set_params(n_jobs=1, time_limit=None, verbose=False)
-        if hasattr(model, "class_weight"):
-            classes, totals = classes_of(summaries)
-            weights = weights_of_classes(model.class_weight, classes, totals)
-            plain.class_weight = {c: float(w) for c, w in enumerate(weights)}
-            plain.class_weight_ = model.class_weight_ = weights
-        rounds.encode(classes)
+        plain = self._plain().set_params(n_jobs=1, time_limit=None, verbose=False)
+        classes = self._encode_chunks(plain, summaries, rounds)
+        if classes is not None:
+            plain.class_weight = {c: float(w) for c, w in enumerate(plain.class_weight_)}
         if isinstance(plain.kernel, str) and plain.gamma == "scale":
             moments = Moments()
             for part in rounds.map(chunk_moments):

@@ -18,7 +18,6 @@ from mercer.dask._kernel_parts import (
     bounds_of_pass,
     evaluate_joint,
     solve_joint,
-    take_rows,
 )
 from mercer.dask._rounds import Rounds
 
@@ -55,7 +54,7 @@ class JointFit:
             from dask import delayed
 
             rounds = self.rounds
-            take, solve = delayed(take_rows, pure=False), delayed(_solve, pure=False)
+            take, solve = delayed(Chunk.take, pure=False), delayed(_solve, pure=False)
             parts = zip(rounds.chunks, self.chosen, strict=True)
             joint = rounds._tree([take(chunk, rows) for chunk, rows in parts], join_chunks)
             payload = rounds.payload((self.plain, self.total_weight, JOINT_TOL * tol))

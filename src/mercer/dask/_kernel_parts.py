@@ -18,9 +18,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer._multiclass import pair_tasks
+from mercer._precision import EPS
 from mercer._threads import single_threaded_blas
 from mercer.certificates._box_qp import _sum_rounding
-from mercer.certificates._certificate import EPS, ROUNDING
+from mercer.certificates._certificate import ROUNDING
 from mercer.dask._chunk import Chunk
 from mercer.exceptions import silent_thread
 from mercer.gram import BlockedGram
@@ -30,7 +31,7 @@ from mercer.problems import BoxQP, one_class, svc, svr
 
 __all__ = [
     "JointModel", "Moments", "PassReply", "TaskTerms", "add_passes", "chunk_moments",
-    "evaluate_joint", "solve_joint", "solve_part", "take_rows",
+    "evaluate_joint", "solve_joint", "solve_part",
 ]  # fmt: skip
 
 # Rows evaluated at a time.
@@ -74,13 +75,6 @@ def chunk_moments(chunk: Chunk) -> Moments:
     else:
         square = float(weight @ np.square(chunk.X - mean, dtype=np.float64).sum(axis=1))
     return Moments(total, mean, max(square, 0.0))
-
-
-def take_rows(chunk: Chunk, rows: np.ndarray) -> Chunk:
-    """Some rows of a chunk."""
-    weight = None if chunk.weight is None else chunk.weight[rows]
-    y = None if chunk.y is None else chunk.y[rows]
-    return Chunk(chunk.index, chunk.X[rows], y, weight, None, rows.size)
 
 
 def _fitted(estimator: Any, chunk: Chunk, **parameters: Any) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from mercer._result import Status
 from mercer.certificates._certificate import summarise
 from mercer.certificates._duality_gap import certify_linear_sums
-from mercer.dask._base import DistributedEstimator, classes_of, weights_of_classes
+from mercer.dask._base import DistributedEstimator
 from mercer.dask._chunk import ChunkSummary
 from mercer.dask._linear_fit import LinearFit, gather_duals
 from mercer.dask._newton import TaskShape
@@ -74,12 +74,8 @@ class DistributedLinear(DistributedEstimator):
         parts = partitions(X, y, sample_weight)
         with Stopping(model.time_limit, model.callback, model.on_interrupt) as stopping:
             rounds = Rounds(parts, self.scheduler, self.scheduler_timeout, stopping, self.persist)
-            is_regression = not hasattr(self, "class_weight")
             with_digest = self.checkpoint is not None
-            summaries = rounds.bind(not is_regression, is_regression, with_digest)
-            if not sum(summary.n for summary in summaries):
-                raise ValueError("X has no rows with a positive weight in any chunk.")
-            self._keep_columns(summaries, parts.names)
+            summaries = self._bind_chunks(rounds, parts.names, True, with_digest)
             self._refuse_wide_rows()
             plain = self._encoded(summaries, rounds)
             shapes = self._shapes(plain, summaries)
@@ -102,13 +98,7 @@ class DistributedLinear(DistributedEstimator):
             "dual=True": model.dual is True,
             "warm_start=True": model.warm_start,
         }
-        for name, is_given in refused.items():
-            if is_given:
-                raise ValueError(
-                    f"{name} is not solved in rounds over chunks: use the estimator "
-                    f"mercer.{type(self).__name__} for data in memory, or leave it out."
-                )
-        model._check_parameters()
+        self._refuse(refused, "in rounds over chunks")
 
     def _refuse_wide_rows(self) -> None:
         """Every chunk in work needs a matrix of (d + 1)² numbers."""
@@ -123,13 +113,10 @@ class DistributedLinear(DistributedEstimator):
     def _encoded(self, summaries: Sequence[ChunkSummary], rounds: Rounds) -> Any:
         """The plain estimator with classes and their weights; labels on workers become numbers."""
         model: Any = self
-        plain, classes = self._plain(), None
-        if hasattr(model, "class_weight"):
-            classes, totals = classes_of(summaries)
+        plain = self._plain()
+        classes = self._encode_chunks(plain, summaries, rounds)
+        if classes is not None:
             plain.classes_ = model.classes_ = classes
-            weights = weights_of_classes(model.class_weight, classes, totals)
-            plain.class_weight_ = model.class_weight_ = weights
-        rounds.encode(classes)
         return plain
 
     def _shapes(self, plain: Any, summaries: Sequence[ChunkSummary]) -> list[TaskShape]:

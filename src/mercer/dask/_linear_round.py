@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import UNIT
 from mercer._threads import single_threaded_blas
 from mercer.dask._chunk import Chunk
 from mercer.problems._losses import (
     EPSILON_INSENSITIVE,
-    UNIT,
     capacity,
     directional_derivatives,
     hessian_diagonal,

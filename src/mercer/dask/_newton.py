@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from mercer._precision import UNIT
 from mercer._result import LinearResult, Status
 from mercer.dask._linear_round import (
     LINE_GRID,
@@ -34,7 +35,7 @@ from mercer.dask._linear_round import (
     Request,
     Terms,
 )
-from mercer.problems._losses import EPSILON_INSENSITIVE, UNIT
+from mercer.problems._losses import EPSILON_INSENSITIVE
 from mercer.problems._regularized_loss import Bounds, LinearPrimal, bounds_of_sums
 from mercer.solvers.linear._bounded_gap import SETTINGS as PRECISION
 from mercer.solvers.linear._newton_equations import factor_newton_equations
@@ -88,6 +89,20 @@ class Certified:
             self.certify.w, self.certify.b, none, none, none, self.primal, self.gap, status,
             steps, rounds, seconds, bounded=True,
         )  # fmt: skip
+
+
+# Plain values of `DistributedNewton` that a checkpoint has.
+_SAVED = (
+    "b",
+    "width",
+    "step_b",
+    "t",
+    "pending_centers",
+    "precision",
+    "steps",
+    "rounds",
+    "rounds_since_best",
+)
 
 
 @dataclass(eq=False)
@@ -268,8 +283,7 @@ class DistributedNewton:
         if self.centers:
             arrays[f"{name}.centers"] = np.stack([center.w for center in self.centers])
             values["centers"] = [[c.b, c.width, c.factor] for c in self.centers]
-        for key in ("b", "width", "step_b", "t", "pending_centers", "precision", "steps", "rounds",
-                    "rounds_since_best"):  # fmt: skip
+        for key in _SAVED:
             values[key] = getattr(self, key)
         values["status"] = None if self.status is None else self.status.name
         certified = None if self.best is None else self.best.certify
@@ -294,9 +308,7 @@ class DistributedNewton:
         cls, shape: TaskShape, name: str, arrays: dict[str, np.ndarray], values: dict[str, Any]
     ) -> DistributedNewton:
         """Where `save` was."""
-        plain = {key: values[key] for key in ("b", "width", "step_b", "t", "pending_centers",
-                 "precision", "steps", "rounds", "rounds_since_best")}  # fmt: skip
-        task = cls(shape, arrays[f"{name}.w"], **plain)
+        task = cls(shape, arrays[f"{name}.w"], **{key: values[key] for key in _SAVED})
         task.step_w = arrays.get(f"{name}.step_w")
         if "centers" in values:
             points = zip(arrays[f"{name}.centers"], values["centers"], strict=True)

@@ -67,10 +67,9 @@ class Rounds:
         timeout: float,
         stopping: Stopping,
         persist: Any = "auto",
-        settings: RoundsSettings = SETTINGS,
     ):
         self.parts, self.scheduler, self.timeout = parts, scheduler, timeout
-        self.stopping, self.settings, self.persist = stopping, settings, persist
+        self.stopping, self.persist = stopping, persist
         self.client = find_client(scheduler, timeout)
         self.is_regression = False
         self.classes: np.ndarray | None = None
@@ -96,7 +95,7 @@ class Rounds:
         if self.persist == "auto":
             total = sum(summary.bytes for summary in summaries)
             memory = self._identity().get("total_memory") or 0
-            self.persist = total <= self.settings.persist_fraction * memory
+            self.persist = total <= SETTINGS.persist_fraction * memory
         return summaries
 
     def encode(self, classes: np.ndarray | None) -> None:
@@ -157,7 +156,7 @@ class Rounds:
         from dask import delayed
 
         add_some = delayed(add, pure=False)
-        level, fan_in = 0, self.settings.fan_in
+        level, fan_in = 0, SETTINGS.fan_in
         while level == 0 or len(values) > 1:
             groups = [values[k : k + fan_in] for k in range(0, len(values), fan_in)]
             values = [add_some(group) for group in groups]
@@ -175,12 +174,12 @@ class Rounds:
 
     def run(self, build: Callable[[], Any], halts: bool = True) -> Any:
         """Compute what ``build()`` returns; build it again if the scheduler was lost."""
-        for attempt in range(self.settings.attempts):
+        for attempt in range(SETTINGS.attempts):
             future = self.client.compute(build(), optimize_graph=True)
             try:
                 return self._wait(future, halts)
             except CancelledError as error:
-                if attempt + 1 == self.settings.attempts:
+                if attempt + 1 == SETTINGS.attempts:
                     raise ConnectionError(
                         f"The Dask scheduler was lost {attempt + 1} times in one round ({error})."
                     ) from error
@@ -200,7 +199,7 @@ class Rounds:
         answered = had_worker = time.monotonic()
         while True:
             try:
-                return future.result(timeout=self.settings.poll_seconds)
+                return future.result(timeout=SETTINGS.poll_seconds)
             except TimeoutError:
                 if future.done():  # just now, or with a TimeoutError of its own
                     return future.result()
@@ -222,7 +221,7 @@ class Rounds:
 
     def _identity(self) -> dict[str, Any]:
         """What the scheduler says of itself."""
-        seconds = min(self.settings.probe_seconds, self.timeout)
+        seconds = min(SETTINGS.probe_seconds, self.timeout)
         scheduler = self.client.scheduler
         if scheduler is None:
             raise OSError("the client is closed")
@@ -239,7 +238,7 @@ class Rounds:
         """After the scheduler was lost: the same or a new client, and the chunks again."""
         end = time.monotonic() + self.timeout
         while self.client.status not in ("running", "closed") and time.monotonic() < end:
-            time.sleep(self.settings.poll_seconds)
+            time.sleep(SETTINGS.poll_seconds)
         if self.client.status != "running":
             if self.scheduler is not None and not isinstance(self.scheduler, str):
                 raise ConnectionError(

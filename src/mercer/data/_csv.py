@@ -22,7 +22,7 @@ import numpy as np
 from mercer.data._columns import Notation, Options, Raw, Words, find_unusable, from_arrow
 from mercer.data._dates import find_order
 from mercer.data._files import Source
-from mercer.data._layout import HINT, SETTINGS, Layout, LayoutSettings, decoded, find_layout
+from mercer.data._layout import HINT, SETTINGS, Layout, decoded, find_layout
 from mercer.data._roles import Roles, assign, find_column
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
@@ -247,13 +247,13 @@ def _noted(lines: Iterable[str], last: list[str]) -> Iterator[str]:
         yield last[0]
 
 
-def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[int]:
+def _text_columns(layout: Layout) -> set[int]:
     """The columns that hold words, in the sample."""
 
     def is_text(j: int) -> bool:
         cells = layout.cells(j)
         words = sum(layout.notation.number(cell) is None for cell in cells)
-        return words >= max(settings.text_ratio * len(cells), 1)
+        return words >= max(SETTINGS.text_ratio * len(cells), 1)
 
     return set(filter(is_text, range(len(layout.names))))
 

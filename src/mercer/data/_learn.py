@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import TINY
 from mercer.data._columns import Options, Raw, Words
 from mercer.data._dates import find_order, to_days
 from mercer.data._schema import Column, Schema, as_labels, assemble, left_out_note, width
@@ -161,6 +162,8 @@ def _learn_words(
             f"column {column!r} has {count} different words in {n} rows (such as "
             f"{words.words[0]!r}), too many for categories; leave it out with drop=[{column!r}]"
         )
+        if sum(" " in word for word in words.words) > count / 2:
+            what += f", or learn from its texts: text={column!r} with kernel='spectrum'"
         if are_numbers:
             what = (
                 f"column {column!r} holds numbers with signs or units (such as "
@@ -260,7 +263,7 @@ def _mean_and_deviation(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _inverse(size: np.ndarray) -> np.ndarray:
     """1 / size; constant columns stay as they are."""
-    smallest = np.finfo(np.float64).tiny  # of which the inverse is finite
+    smallest = TINY  # of which the inverse is finite
     return np.divide(1.0, size, out=np.ones_like(size), where=size >= smallest)
 
 

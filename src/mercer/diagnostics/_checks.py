@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from mercer.data._column_statistics import SETTINGS, Columns, Finding, listed, uneven
 from mercer.data._files import IO
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.kernels._base import LARGEST
 
 __all__ = [
@@ -30,7 +30,7 @@ def check_columns(
     columns: Columns,
     names: Sequence[str] | None,
     rows: np.ndarray,
-    settings: Settings,
+    settings: Thresholds,
 ) -> list[Finding]:
     """Entries that are no numbers or too large, constant columns, uneven scales, storage.
 
@@ -75,7 +75,7 @@ def check_columns(
     return [*found, *([scales] if scales else []), *_check_storage(X, columns, settings)]
 
 
-def _check_storage(X: Any, columns: Columns, settings: Settings) -> list[Finding]:
+def _check_storage(X: Any, columns: Columns, settings: Thresholds) -> list[Finding]:
     cells = X.shape[0] * X.shape[1]
     n_nonzero = int(columns.n_nonzero.sum())
     dense, sparse = cells * X.dtype.itemsize, n_nonzero * 12  # 8 for a value, 4 for its column
@@ -110,7 +110,7 @@ def _check_storage(X: Any, columns: Columns, settings: Settings) -> list[Finding
 
 
 def collinear_columns(
-    X: Any, some: np.ndarray, names: Sequence[str] | None, settings: Settings
+    X: Any, some: np.ndarray, names: Sequence[str] | None, settings: Thresholds
 ) -> list[Finding]:
     """Columns that are others times a factor, plus a constant.
 
@@ -148,7 +148,7 @@ def _dense(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
 
 
-def _equal_up_to_scale(X: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+def _equal_up_to_scale(X: np.ndarray, settings: Thresholds) -> tuple[np.ndarray, np.ndarray]:
     """Pairs i < j of columns with a correlation of 1 or −1."""
     size = np.abs(X).max(axis=0)
     Z = X - X.mean(axis=0)
@@ -159,7 +159,7 @@ def _equal_up_to_scale(X: np.ndarray, settings: Settings) -> tuple[np.ndarray, n
 
 
 def check_labels(
-    classes: np.ndarray, count: np.ndarray, has_weights: bool, settings: Settings
+    classes: np.ndarray, count: np.ndarray, has_weights: bool, settings: Thresholds
 ) -> list[Finding]:
     """One class only, classes of few rows, classes of very different size."""
     if classes.size < 2:
@@ -216,7 +216,7 @@ def _shown(label: Any) -> str:
 
 
 def check_targets(
-    y: np.ndarray, epsilon: float | None, tol: float | None, settings: Settings
+    y: np.ndarray, epsilon: float | None, tol: float | None, settings: Thresholds
 ) -> list[Finding]:
     """Targets of a regression: constant, or of another scale than ε and the tolerance."""
     sd = float(np.std(y))
@@ -300,7 +300,7 @@ def contradictions(
     ]
 
 
-def repetitions(first: np.ndarray, y: np.ndarray, settings: Settings) -> list[Finding]:
+def repetitions(first: np.ndarray, y: np.ndarray, settings: Thresholds) -> list[Finding]:
     """Many rows that occur again with the same label or target."""
     count = int(((first != np.arange(first.size)) & (y == y[first])).sum())
     if count < settings.repeated_rows * first.size:

@@ -30,7 +30,7 @@ from mercer.diagnostics._checks import (
 from mercer.diagnostics._kernel_scale import check_C, check_gamma, kernel_statistics
 from mercer.diagnostics._low_rank import check_low_rank
 from mercer.diagnostics._report import Estimate, Report, sorted_by_severity
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.estimators import SVC, SVR, OneClassSVM
 from mercer.estimators._parameters import resolve_kernel
 from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed
@@ -103,7 +103,7 @@ def examine(
     feature_names: Sequence[str] | None = None,
     random_state: Any = 0,
     params: Mapping[str, Any] = MappingProxyType({}),
-    settings: Settings = Settings(),  # noqa: B008 (frozen)
+    settings: Thresholds = Thresholds(),  # noqa: B008 (frozen)
 ) -> Report:
     """`doctor` with other thresholds."""
     _refuse_estimator(estimator)
@@ -182,7 +182,7 @@ def _is_numeric(column: Any) -> bool:
 
 
 def _read_targets(
-    y: Any, X: Any, estimator: Any, settings: Settings
+    y: Any, X: Any, estimator: Any, settings: Thresholds
 ) -> tuple[_Target, list[Finding]]:
     if y is None or (estimator is not None and is_outlier_detector(estimator)):
         return _Target("nothing", np.zeros(X.shape[0]), np.array([])), []
@@ -264,7 +264,7 @@ def _check_targets_and_duplicates(
     target: _Target,
     classes: np.ndarray,
     model: Any,
-    settings: Settings,
+    settings: Thresholds,
 ) -> list[Finding]:
     """Targets and equal rows; ``rows`` are the numbers of those in X."""
     found = []
@@ -288,7 +288,7 @@ def _check_fit(
     n: int,
     classes: np.ndarray,
     rng: np.random.Generator,
-    settings: Settings,
+    settings: Thresholds,
 ) -> tuple[list[Finding], Estimate | None]:
     """What takes a kernel and the fit of a sample: γ, C, and the estimated time."""
     entries = max(X.nnz if sp.issparse(X) else X.size, 1) / X.shape[0]
@@ -328,7 +328,7 @@ def _check_fit(
     return found, estimate
 
 
-def estimate_time(model: Any, X: Any, y: Any, settings: Settings) -> tuple[float, float] | None:
+def estimate_time(model: Any, X: Any, y: Any, settings: Thresholds) -> tuple[float, float] | None:
     """Between which times a fit of a kernel SVM probably takes; None if that cannot be told."""
     if not isinstance(model, KernelMachine) or is_precomputed(model.kernel):
         return None
@@ -344,7 +344,7 @@ def estimate_time(model: Any, X: Any, y: Any, settings: Settings) -> tuple[float
 
 
 def _estimate(
-    model: Any, X: Any, y: np.ndarray, n: int, settings: Settings
+    model: Any, X: Any, y: np.ndarray, n: int, settings: Thresholds
 ) -> tuple[Estimate, float]:
     """Fit a sample of m rows in t seconds; all n take between t n/m and t (n/m)², about.
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import TINY
 from mercer.data._column_statistics import Finding
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.estimators._convergence import LARGE_C
 from mercer.kernels import RBF, Kernel
 from mercer.kernels._samples import Samples
@@ -48,7 +49,7 @@ def kernel_statistics(kernel: Kernel, points: Samples, probe_rows: int) -> Kerne
     others = np.ones(K.shape, bool)
     others[itself, itself] = False
     nearest = np.where(others, K, -np.inf).max(axis=1)
-    scale = max(float(np.abs(own).mean()), np.finfo(float).tiny)
+    scale = max(float(np.abs(own).mean()), TINY)
     X = points.rows(slice(0, m), np.float64)
     G = X @ X.T
     G = G.toarray() if points.is_sparse else G
@@ -62,7 +63,7 @@ def kernel_statistics(kernel: Kernel, points: Samples, probe_rows: int) -> Kerne
     )
 
 
-def check_gamma(kernel: Kernel, found: KernelStatistics, settings: Settings) -> list[Finding]:
+def check_gamma(kernel: Kernel, found: KernelStatistics, settings: Thresholds) -> list[Finding]:
     """Whether a stationary kernel is neither zero between neighbours nor constant."""
     if not kernel.is_shift_invariant:
         return []

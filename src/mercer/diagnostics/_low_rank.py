@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import TINY
 from mercer.data._column_statistics import Finding
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.gram._low_rank import landmark_basis
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
@@ -28,11 +29,11 @@ def sample_residual(kernel: Kernel, points: Samples, m: int, n_probes: int) -> f
     _, factor = landmark_basis((own + own.T) / 2)
     F, diagonal = cross @ factor, kernel.diag(rows)
     left = np.maximum(diagonal - np.einsum("ij,ij->i", F, F), 0.0)
-    return float(left.sum() / max(float(diagonal.sum()), np.finfo(float).tiny))
+    return float(left.sum() / max(float(diagonal.sum()), TINY))
 
 
 def check_low_rank(
-    kernel: Kernel, points: Samples, model: Any, n: int, settings: Settings
+    kernel: Kernel, points: Samples, model: Any, n: int, settings: Thresholds
 ) -> list[Finding]:
     """Of a model with ``approximation`` whether it can work; of many rows whether one could."""
     approximation = getattr(model, "approximation", None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Settings"]
+__all__ = ["Thresholds"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class Thresholds:
     """What `mercer.doctor` reads and reports.
 
     Attributes

@@ -20,7 +20,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class MinimiserSettings:
     """Resolution and tolerances.
 
     Attributes
@@ -44,7 +44,7 @@ class SearchSettings:
         return self.line_points if d == 1 else self.plane_points
 
 
-SETTINGS = SearchSettings()
+SETTINGS = MinimiserSettings()
 
 
 def grid(box: np.ndarray, points: int | None = None) -> np.ndarray:

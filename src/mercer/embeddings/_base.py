@@ -10,10 +10,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._result import Status
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._fields import KernelParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._validation import Data, check_rows, check_training, number_of_samples
-from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram
 from mercer.solvers import Stopping
 
@@ -36,11 +36,12 @@ class KernelFeatures(
     def _warn_if_stopped(self: Any, stopping: Stopping) -> None:
         """Say what a time limit left."""
         if self.status_ is Status.TIME_LIMIT and not stopping.interrupted:
-            warn_user(
-                f"{type(self).__name__} stopped early ({self.status_}): its {self.n_components_} "
-                f"features come from {self.expansion_.n_support} rows. Raise "
-                f"time_limit={self.time_limit}.",
-                ConvergenceWarning,
+            warn_stopped_early(
+                type(self).__name__,
+                self.status_,
+                f"{self.expansion_.n_support} rows",
+                f"they give {self.n_components_} features",
+                f"Raise time_limit={self.time_limit}.",
             )
 
     def _keep(self, data: Data, gram: BlockedGram, rows: np.ndarray, coef: np.ndarray) -> None:

@@ -10,6 +10,7 @@ import scipy.linalg as la
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils._param_validation import StrOptions
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
@@ -201,7 +202,7 @@ class EmpiricalKernelMap(KernelFeatures):
         values, rotation = la.eigh(features.T @ features)
         most = values.size if self.n_components is None else self.n_components
         values, rotation = values[::-1][:most], rotation[:, ::-1][:, :most]
-        kept = values > n * np.finfo(float).eps * max(values[0], 0.0)
+        kept = values > n * EPS * max(values[0], 0.0)
         self.eigenvalues_, rotation = values[kept], rotation[:, kept]
         self.trace_residual_ = max(float(gram.diag().sum() - self.eigenvalues_.sum()), 0.0)
         self.error_ = self.trace_residual_

@@ -219,7 +219,11 @@ def smallest_eigenvectors(
     n = M.shape[0]
     if not sp.issparse(M) or n <= settings.dense_rows or count >= n - 1:
         M = M.toarray() if sp.issparse(M) else M
-        values, vectors = la.eigh(M, subset_by_index=(0, min(count, n) - 1))
+        count = min(count, n)
+        values, vectors = la.eigh(M, subset_by_index=(0, count - 1))
+        if values.size < count:  # LAPACK may lose some of many equal eigenvalues
+            values, vectors = la.eigh(M, driver="evd")
+            values, vectors = values[:count], vectors[:, :count]
     else:
         # A symmetric order of elimination fills in half as much as SuperLU's own.
         shift = settings.shift * abs(M).sum(axis=1).max()

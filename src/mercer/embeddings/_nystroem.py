@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
@@ -92,7 +93,6 @@ class Nystroem(KernelFeatures):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "kernel": [StrOptions({"additive_chi2"}), *CONSTRAINTS["kernel"]],
         "gamma": [None, *CONSTRAINTS["gamma"]],
         "coef0": [None, *CONSTRAINTS["coef0"]],
         "degree": [None, *CONSTRAINTS["degree"]],
@@ -136,11 +136,6 @@ class Nystroem(KernelFeatures):
 
     def _bind(self, data: Data) -> BlockedGram:
         """With scikit-learn's defaults of the parameters of a kernel that is given by its name."""
-        if self.kernel == "additive_chi2":
-            raise ValueError(
-                "kernel='additive_chi2' has k(x, x) = 0 and is not positive semidefinite: it has "
-                "no features. Use kernel='chi2'."
-            )
         named = copy(self)
         if isinstance(self.kernel, str):
             given = {"coef0": 1.0, "degree": 3, **({"gamma": 1.0} if self.kernel == "chi2" else {})}
@@ -199,7 +194,7 @@ class Nystroem(KernelFeatures):
         m, own, self.status_ = len(K), float(np.trace(K)), Status.SOLVED
         if m < min(self.n_components, data.n) and stopping.remaining < np.inf:
             self.status_ = stopping.stopped or self.status_
-        if values[0] < -1e3 * m * np.finfo(float).eps * values[-1] or values[-1] <= 0:
+        if values[0] < -1e3 * m * EPS * values[-1] or values[-1] <= 0:
             raise ValueError(
                 f"The kernel matrix of the landmarks has the eigenvalue {values[0]:.3g}: "
                 f"{self.kernel_!r} is no kernel on these rows (see mercer.check_kernel)."

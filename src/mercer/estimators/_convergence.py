@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks, Task
 from mercer._result import Result, Status
 from mercer.certificates._statement import counted
 from mercer.data._column_statistics import survey, uneven
 from mercer.estimators._validation import Data
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, warn_user
-from mercer.gram import BlockedGram
-from mercer.problems import BoxQP
 from mercer.solvers import Progress
 from mercer.solvers.separability._hull import HullProof, prove_inseparable
 
@@ -165,14 +163,12 @@ def _uneven_columns(estimator: Any, X: Any) -> str:
     return "" if found is None else str(found)
 
 
-def prove_not_separable(
-    task: Task, problem: BoxQP, gram: BlockedGram, result: Result
-) -> HullProof | None:
+def prove_not_separable(posed: PosedTasks, t: int, result: Result) -> HullProof | None:
     """An exact proof that no function of the kernel has every row of a task on its side, if found.
 
     First among the rows of the answer, which a solver may have replaced by a proof's.
     """
-    part = gram if task.rows is None else gram.take(task.rows)
+    problem, part = posed.problems[t], posed.gram_of(t)
     proof = prove_inseparable(problem, part, result.beta)
     return prove_inseparable(problem, part) if proof is None else proof
 

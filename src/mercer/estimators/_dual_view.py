@@ -18,11 +18,12 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._multiclass import block_outputs, pair_tasks
+from mercer._precision import TINY
 from mercer.estimators._task_duals import KKTGroup, Loss, TaskDuals
 from mercer.estimators._validation import check_rows, class_weights, is_precomputed
 from mercer.problems._multinomial import Multinomial
 
-__all__ = ["HasDualView", "KKTGroup", "Loss", "TaskDuals", "is_fitted_on", "loss_of"]
+__all__ = ["HasDualView", "KKTGroup", "Loss", "TaskDuals", "codes_of", "is_fitted_on", "loss_of"]
 
 
 class HasDualView:
@@ -117,12 +118,17 @@ class _Task:
 def _codes(model: Any, y: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Samples with a weight, and the numbers of their classes."""
     rows, y = np.flatnonzero(weight > 0), _checked_targets(model, y, weight.size)
-    unknown = np.setdiff1d(y[rows], model.classes_)
+    return rows, codes_of(model, y[rows])
+
+
+def codes_of(model: Any, y: np.ndarray) -> np.ndarray:
+    """The numbers of the classes of labels that the model knows."""
+    unknown = np.setdiff1d(y, model.classes_)
     if unknown.size:
         raise ValueError(
             f"y has labels {type(model).__name__} does not know: {unknown[:5].tolist()}."
         )
-    return rows, np.searchsorted(model.classes_, y[rows])
+    return np.searchsorted(model.classes_, y)
 
 
 def _checked_targets(model: Any, y: Any, n: int) -> np.ndarray:
@@ -271,7 +277,7 @@ def _has_zero_sum(model: Any) -> bool:
 def _balanced(beta: np.ndarray) -> np.ndarray:
     """β with the sign that has the larger sum scaled down until Σβ = 0."""
     positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
-    factor = min(positive, negative) / max(positive, negative, np.finfo(np.float64).tiny)
+    factor = min(positive, negative) / max(positive, negative, TINY)
     return np.where((beta > 0) == (positive > negative), factor * beta, beta)
 
 

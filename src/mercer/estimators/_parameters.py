@@ -82,6 +82,8 @@ def refuse_as_kernel(name: str, kernel: Any) -> None:
         )
     elif isinstance(kernel, (list, tuple)):
         remedy = "One kernel is needed: add them, k + l, or let MKL learn their weights."
+    elif isinstance(kernel, str) and kernel == "additive_chi2":  # a name of scikit-learn's
+        remedy = "It has k(x, x) = 0 and is not positive semidefinite. Use kernel='chi2'."
     elif isinstance(kernel, str) and kernel not in KernelNames():
         near = get_close_matches(kernel, list(KernelNames()), 1)
         remedy = f"Did you mean {near[0]!r}?" if near else ""

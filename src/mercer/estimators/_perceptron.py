@@ -18,8 +18,8 @@ from mercer.estimators._fields import COUNT, KernelParameters, RunParameters, es
 from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._cached import MEGABYTE
+from mercer.gram._machine import MACHINE, pieces
 from mercer.solvers import Stopping
 from mercer.solvers._perceptron import (
     Perceptron,
@@ -164,7 +164,7 @@ n_features_in_, feature_names_in_
         check_is_fitted(self, "expansion_")
         X = check_rows(self, X)
         out = np.zeros((X.shape[0], self.intercept_.size))
-        for rows in pieces(X.shape[0], TILE_ROWS // 4):
+        for rows in pieces(X.shape[0], MACHINE.tile_rows // 4):
             K = self.expansion_.values_of_kernel(X[rows])
             for t, (slots, signs) in enumerate(self._steps):
                 survival = self.survival_[t] / self.survival_[t].sum()

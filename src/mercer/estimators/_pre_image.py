@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer._precision import TINY
+from mercer.gram._machine import MACHINE, pieces
 from mercer.kernels._samples import Samples
 
 __all__ = ["fixed_point_pre_images"]
@@ -27,7 +28,7 @@ def fixed_point_pre_images(
 
     Ends when no coordinate changes by more than ``tol`` times the spread of the rows.
     """
-    parts = pieces(len(g), TILE_ROWS // 4)  # bounds the kernel values that are held
+    parts = pieces(len(g), MACHINE.tile_rows // 4)  # bounds the kernel values that are held
     found = [_iterate(expansion, rows, g[p], start[p], max_iter, tol) for p in parts]
     return np.vstack(found)
 
@@ -49,7 +50,7 @@ def _iterate(
         K *= g
         total = K.sum(axis=1)[:, np.newaxis]
         # Far from all rows, or where φ(z) points away from the sum, z stays.
-        moves = total > np.finfo(np.float64).tiny
+        moves = total > TINY
         new = np.where(moves, K @ rows / np.where(moves, total, 1.0), Z)
         change = float(np.abs(new - Z).max())
         Z = new

@@ -32,7 +32,7 @@ from mercer.gram._cached import MEGABYTE
 from mercer.problems import Ridge
 from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, rows_in_time
-from mercer.solvers._kernel_ridge import RidgeSettings, RidgeSolver, Spectrum
+from mercer.solvers._kernel_ridge import Eigensystem, RidgeSettings, RidgeSolver
 
 __all__ = ["KernelRidge"]
 
@@ -265,7 +265,7 @@ class KernelRidge(
             part, stopped = self._sample(data.n, stopping), stopped or Status.TIME_LIMIT
         with single_threaded_blas():
             whole = gram if stopped is None else gram.take(part)
-            spectrum = Spectrum(whole, problem.scale[part])
+            spectrum = Eigensystem(whole, problem.scale[part])
             errors = spectrum.leave_one_out(Y[part], alphas)
             best = alphas[int(np.argmin(errors.sum(axis=1)))]
             self.alphas_ = alphas

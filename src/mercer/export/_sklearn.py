@@ -2,7 +2,7 @@
 
 Both libraries keep the same coefficients; what differs are private attributes that scikit-learn's
 compiled code reads (`_intercept_`, `_dual_coef_` with LIBSVM's signs) and the objects that Mercer
-predicts with (`kernel_`, `expansion_`). Nothing is fitted on the way.
+predicts with (`kernel_`, `expansion_`). Nothing is fitted in between.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.features._maps import ROWS, FeatureMap
-from mercer.gram._blocked import pieces
+from mercer.gram._machine import pieces
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
 

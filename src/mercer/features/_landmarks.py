@@ -23,13 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 
+from mercer._precision import EPS
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
-from mercer.gram._low_rank import Stop, draw_proportional, kmeans_plus_plus, never
+from mercer.gram._base import never
+from mercer.gram._low_rank import Stop, draw_proportional, kmeans_plus_plus
+from mercer.gram._machine import MACHINE, pieces
 
 __all__ = ["LANDMARK_RULES", "TRACE_RULES", "choose_landmarks"]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _columns(gram: BlockedGram, rows: np.ndarray) -> np.ndarray:
     def fill(part: slice) -> None:
         gram.block(part, landmarks, np.float64, out[part])
 
-    gram.workers.map(fill, pieces(gram.n, TILE_ROWS))
+    gram.workers.map(fill, pieces(gram.n, MACHINE.tile_rows))
     return out
 
 
@@ -95,7 +95,7 @@ def _kmeans_plus_plus(
     gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop
 ) -> np.ndarray:
     diagonal = gram.diag()
-    negligible = _SETTINGS.rounding_units * _EPS * max(diagonal.max(), 0.0)
+    negligible = _SETTINGS.rounding_units * EPS * max(diagonal.max(), 0.0)
 
     def sq_distances(rows: np.ndarray) -> np.ndarray:
         out = diagonal - 2 * _columns(gram, rows).T + diagonal[rows, np.newaxis]
@@ -176,7 +176,7 @@ def _leverage(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop)
     projected = columns @ vectors
     explained = (projected**2) @ (1 / (np.maximum(values, 0.0) + ridge * pilot.size / n))
     score = np.clip((diagonal - explained) / ridge, 0.0, 1.0)
-    score = np.maximum(score, _EPS)
+    score = np.maximum(score, EPS)
     keys = np.log(rng.uniform(size=n)) / score  # Efraimidis and Spirakis 2006
     return np.argpartition(-keys, m - 1)[:m]
 
@@ -184,7 +184,7 @@ def _leverage(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop)
 def _pilot_residual(exact: tuple, columns: np.ndarray, diagonal: np.ndarray) -> float:
     """The mean of diag(K − F Fᵀ) of the pilot sample's Nyström factor."""
     values, vectors = exact
-    kept = values > len(values) * _EPS * values[-1]
+    kept = values > len(values) * EPS * values[-1]
     F = columns @ (vectors[:, kept] / np.sqrt(values[kept]))
     return float(np.maximum(diagonal - np.einsum("ij,ij->i", F, F), 0.0).mean())
 
@@ -196,7 +196,7 @@ def _start(gram: BlockedGram) -> tuple[np.ndarray, float]:
             f"{gram.kernel!r} has k(x, x) = {residual.min():.3g} < 0: it is no kernel (see "
             "mercer.check_kernel)."
         )
-    return residual, _SETTINGS.rounding_units * _EPS * residual.max()
+    return residual, _SETTINGS.rounding_units * EPS * residual.max()
 
 
 def _thin(

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.gram._blocked import pieces
+from mercer.gram._machine import pieces
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import UNIT
 from mercer._threads import SERIAL, Workers
 from mercer.gram._base import Rows, never
 from mercer.gram._buffer_pool import BufferPool, Scratch, give_back
@@ -21,7 +22,6 @@ from mercer.gram._machine import MACHINE, MachineModel, pieces, snake_order
 from mercer.gram._row_cache import RowCache
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import (
-    UNIT,
     add_product,
     add_tile,
     add_tile_bounded,
@@ -31,9 +31,7 @@ from mercer.gram._tile_sums import (
 from mercer.kernels._normalize import PlusDiagonal
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["BlockedGram", "pieces"]
-
-TILE_ROWS = MACHINE.tile_rows
+__all__ = ["BlockedGram"]
 
 
 class BlockedGram:
@@ -49,6 +47,8 @@ class BlockedGram:
 
     Attributes
     ----------
+    object_cost : float
+        As `MachineModel.object_cost`.
     borrowed : list
         Memory for cached kernel values, which `release` returns.
     """
@@ -65,6 +65,7 @@ class BlockedGram:
         self.points = points if points.kernel is kernel else kernel.prepare(points)
         self.workers = workers or SERIAL
         self.index, self.machine = index, machine
+        self.object_cost = machine.object_cost(kernel, self.points)
         self.n = points.n if index is None else index.size
         self.parts: Sequence[tuple[Hashable, int]] = ()
         self._diag: np.ndarray | None = None
@@ -276,8 +277,7 @@ class BlockedGram:
             shape = (side, side)
             out = self.scratch.buffer("matrix", shape) if is_scratch else np.empty(shape)
         out[n:], out[:, n:] = 0.0, 0.0
-        most, cost = self.machine.tile_rows // 4, self.cost_per_entry
-        strip = self.machine.part_rows(most, self.points, cost, n)
+        strip = self.machine.part_rows(self.machine.tile_rows // 4, self.object_cost, n)
         run = None if self.workers.n_threads == 1 else self.workers.map
         self.kernel.matrix(self.sample_block(slice(0, n), out.dtype), out[:n, :n], strip, run, stop)
         if is_scratch and (stop is None or not stop()):

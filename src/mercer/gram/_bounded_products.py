@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram._blocked import BlockedGram, pieces
+from mercer.gram._base import never
+from mercer.gram._blocked import BlockedGram
 from mercer.gram._entry_error import EntryError, entry_error
-from mercer.gram._machine import MACHINE
+from mercer.gram._machine import MACHINE, pieces
 
 __all__ = [
     "bounded_columns",
@@ -32,7 +33,7 @@ CHUNK = 32
 
 
 def bounded_product(
-    gram: BlockedGram, V: np.ndarray, stop: Callable[[], bool] = lambda: False
+    gram: BlockedGram, V: np.ndarray, stop: Callable[[], bool] = never
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """K V and a bound on the error of each entry, for V of shape (n, m); None once ``stop()``."""
     errors = gram_error(gram)
@@ -69,7 +70,7 @@ def bounded_columns(
 
 
 def error_norm(
-    gram: BlockedGram, V: np.ndarray, stop: Callable[[], bool] = lambda: False
+    gram: BlockedGram, V: np.ndarray, stop: Callable[[], bool] = never
 ) -> tuple[np.ndarray, float, float] | None:
     """K V, a bound on ‖E v‖ of its errors for every unit v, and one on ‖K‖₂; None once ``stop()``.
 

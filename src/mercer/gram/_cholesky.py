@@ -20,9 +20,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
+from mercer._precision import EPS, TINY
+
 __all__ = ["ShiftedCholesky", "Stopped"]
 
-EPS = float(np.finfo(np.float64).eps)
 BLOCK = 192
 
 
@@ -59,7 +60,7 @@ class ShiftedCholesky:
         trace = float(np.maximum(self.diag + shift, 0.0).sum())
         size = min(1.01 * trace, 1.01 * self._factor_norm())
         largest = float(np.abs(self.diag).max(initial=0.0)) + shift
-        return (self.n + 8) * EPS * size + EPS * largest + self.n**2 * np.finfo(float).tiny
+        return (self.n + 8) * EPS * size + EPS * largest + self.n**2 * TINY
 
     def _factor_norm(self) -> float:
         """The largest row sum of |R|ᵀ|R|, which bounds its norm; R is in the lower triangle."""

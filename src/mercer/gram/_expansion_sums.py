@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
 from mercer.kernels import Kernel
@@ -112,7 +113,7 @@ class ExpansionSums:
             row[outputs] = 1.0
         sums = [self._pair_sums(*pair) for pair in self.error.columns.pairs]
         of_pairs = [row for left, right in sums for row in (right, left)]
-        return np.vstack([of_blocks, *of_pairs, 4 * np.finfo(np.float64).eps * np.abs(self.b)])
+        return np.vstack([of_blocks, *of_pairs, 4 * EPS * np.abs(self.b)])
 
     def _pair_sums(self, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Σ|c| p and Σ|c| q of every output, for a pair of the rounding."""

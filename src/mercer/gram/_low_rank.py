@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
+from mercer._precision import EPS
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._base import never
+from mercer.gram._machine import MACHINE, pieces
 
 __all__ = [
     "NystromFactor",
@@ -29,11 +31,6 @@ __all__ = [
 ]
 
 Stop = Callable[[], bool]
-_EPS = float(np.finfo(np.float64).eps)
-
-
-def never() -> bool:
-    return False
 
 
 # ---------------------------------------------------------------------- Nyström
@@ -67,7 +64,7 @@ def landmark_basis(K: np.ndarray, cutoff: float | None = None) -> tuple[np.ndarr
     Eigenvalues up to ``cutoff`` (default: m units of rounding) times the largest are left out.
     """
     values, vectors = la.eigh(K, check_finite=False)
-    cutoff = len(K) * _EPS if cutoff is None else cutoff
+    cutoff = len(K) * EPS if cutoff is None else cutoff
     kept = np.flatnonzero(values > cutoff * max(float(values[-1]), 0.0))[::-1]
     return values, vectors[:, kept] / np.sqrt(values[kept])
 
@@ -87,7 +84,7 @@ def nystrom_factor(
         gram.block(part, landmarks, np.float64, tile)
         np.matmul(tile, coef, out=F[part])
 
-    gram.workers.map(fill, pieces(gram.n, TILE_ROWS))
+    gram.workers.map(fill, pieces(gram.n, MACHINE.tile_rows))
     return None if stop() else NystromFactor(rows, coef, F)
 
 

@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import dataclass
 
-from mercer.kernels._base import OBJECT_COST
+from mercer.kernels._base import OBJECT_COST, Kernel
 from mercer.kernels._samples import Samples
 
 __all__ = ["MACHINE", "MachineModel", "memory_bytes", "pieces", "snake_order"]
@@ -49,15 +49,16 @@ class MachineModel:
     part_work: float = 1e7
     fewest_rows: int = 16
 
-    def is_costly(self, samples: Samples, cost_per_entry: float) -> bool:
-        """Whether samples are objects that are compared pair by pair, in compiled code."""
-        return samples.are_objects and cost_per_entry > self.pair_cost
+    def object_cost(self, kernel: Kernel, samples: Samples) -> float:
+        """The cost of a value between objects that compiled code compares pair by pair, else 0."""
+        cost = kernel.cost_per_entry(samples) if samples.are_objects else 0.0
+        return cost if cost > self.pair_cost else 0.0
 
-    def part_rows(self, most: int, samples: Samples, cost_per_entry: float, columns: int) -> int:
+    def part_rows(self, most: int, object_cost: float, columns: int) -> int:
         """Rows of a part of a kernel matrix that threads share: ``most``, or fewer costly ones."""
-        if not self.is_costly(samples, cost_per_entry):
+        if not object_cost:
             return most
-        return int(min(most, max(self.fewest_rows, self.part_work / (cost_per_entry * columns))))
+        return int(min(most, max(self.fewest_rows, self.part_work / (object_cost * columns))))
 
     @property
     def tile_side(self) -> int:

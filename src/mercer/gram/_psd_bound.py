@@ -17,10 +17,12 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
+from mercer._precision import EPS, TINY
 from mercer._threads import single_threaded_blas
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import pieces
+from mercer.gram._base import never
 from mercer.gram._cholesky import ShiftedCholesky, Stopped
+from mercer.gram._machine import pieces
 from mercer.kernels import Kernel, Precomputed, Sigmoid
 from mercer.kernels._reference import kernel_sums
 from mercer.kernels._samples import Samples
@@ -88,7 +90,7 @@ def psd_bound(
     gram: BlockedGram,
     *,
     max_rows: int = SETTINGS.factored_rows,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> PSDBound:
     """How negative the eigenvalues of a Gram can be, or a proof that one is.
 
@@ -136,13 +138,13 @@ def _factored(gram: BlockedGram, stop: Callable[[], bool]) -> PSDBound:
     unit = max(gram.n, FEWEST_UNITS) * rounding_unit(gram.kernel, gram.points)
     cholesky = ShiftedCholesky(K, stop)
     # Of a semidefinite matrix the largest entry is on the diagonal; of others shifts start there.
-    shift = max(cholesky.first_shift, np.finfo(float).eps * largest, np.finfo(float).tiny)
+    shift = max(cholesky.first_shift, EPS * largest, TINY)
     for _ in range(SETTINGS.shifts):
         c = cholesky.succeeds(shift)
         if c is None:
             return PSDBound(float(shift + cholesky.error(shift) + entries) * (1 + 1e-12))
         c, value, norm = _polished(cholesky, c)
-        rounding = (gram.n + 16) * np.finfo(float).eps * cholesky.size(c)
+        rounding = (gram.n + 16) * EPS * cholesky.size(c)
         if value < -unit * norm - entries - rounding:
             again = _recomputed(gram, c)
             if again < -unit * norm:
@@ -177,19 +179,19 @@ def _filled(gram: BlockedGram, stop: Callable[[], bool]) -> np.ndarray:
 
 def _entry_errors(gram: BlockedGram, largest: float) -> float:
     """A bound on the norm of what K differs by from the exact one, √(Σ error of an entry²)."""
-    n, eps = gram.n, float(np.finfo(np.float64).eps)
+    n = gram.n
     match gram.kernel:
         case Precomputed():
             # The other half may differ by what passes for symmetric; integers may not fit float64.
             given = gram.points.X.dtype
-            half = UNITS / 2 * float(np.finfo(given).eps) if given.kind == "f" else eps / 2
+            half = UNITS / 2 * float(np.finfo(given).eps) if given.kind == "f" else EPS / 2
             return 0.0 if _is_symmetric(gram) else n * half * largest
         case Sigmoid(gamma=gamma, coef0=c):
             # tanh has slope at most 1; its argument is a sum of d products, and two roundings.
             squares = float(gram.sample_block(slice(0, n), np.float64).sq_norms.sum())
-            inside = (gram.points.d + 4) * eps * (gamma * squares + n * abs(c))
-            return inside + 4 * n * eps * largest
-    return n * FEWEST_UNITS * eps * largest
+            inside = (gram.points.d + 4) * EPS * (gamma * squares + n * abs(c))
+            return inside + 4 * n * EPS * largest
+    return n * FEWEST_UNITS * EPS * largest
 
 
 def _is_symmetric(gram: BlockedGram) -> bool:
@@ -262,7 +264,7 @@ def rounding_unit(kernel: Kernel, points: Samples) -> float:
     """eps of the numbers the values were computed in: a float32 matrix has its own."""
     if isinstance(kernel, Precomputed) and points.X.dtype == np.float32:
         return float(np.finfo(np.float32).eps)
-    return float(np.finfo(np.float64).eps)
+    return EPS
 
 
 def lanczos(
@@ -271,7 +273,7 @@ def lanczos(
     least: float,
     norm: float,
     steps: int,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> tuple[float, float, np.ndarray]:
     """Smallest Rayleigh quotient, largest norm and their vector in a Krylov space that starts at c.
 
@@ -292,7 +294,7 @@ def lanczos(
         for _ in range(2):  # once more: what the first pass leaves of the basis by rounding
             v -= basis[:m].T @ (basis[:m] @ v)
         length = np.linalg.norm(v)
-        if length <= n * np.finfo(float).eps * norm:
+        if length <= n * EPS * norm:
             break
         v /= length
     if m == 0:

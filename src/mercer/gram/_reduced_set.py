@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from mercer._precision import EPS
 from mercer.gram._blocked import BlockedGram
 
 __all__ = ["ReducedSet", "reduce_set"]
@@ -110,7 +111,7 @@ class _Factor:
         self.residual = values[np.ix_(outputs, members)]
         # Below this ‖w − w̃‖² cannot be told from the rounding of its sum.
         terms = np.abs(self.coef * self.residual).sum(axis=1)
-        self.noise = members.size * np.finfo(np.float64).eps * terms
+        self.noise = members.size * EPS * terms
         self.left = np.asarray(gram.diag(), np.float64)[members]
         self.least = IN_SPAN * float(self.left.max(initial=0.0))
         self.pivots: list[int] = []
@@ -183,9 +184,9 @@ def _distance(gram: BlockedGram, coef: np.ndarray, kept: np.ndarray, members: np
     f, error = gram.bounded_sums(delta, members)
     # δᵀKδ with the rounding of its own sum; δ itself was rounded at the kept vectors.
     terms = np.abs(delta[members])
-    rounding = 2 * gram.n * np.finfo(np.float64).eps * float(terms @ np.abs(f))
+    rounding = 2 * gram.n * EPS * float(terms @ np.abs(f))
     index = np.flatnonzero(kept)
     roots = np.sqrt(np.abs(gram.diag())[index])
-    lost = np.finfo(np.float64).eps * np.abs(delta[index]) @ roots
+    lost = EPS * np.abs(delta[index]) @ roots
     squared = float(delta[members] @ f) + float(terms @ error) + rounding
     return float(np.sqrt(max(squared, 0.0)) + lost)

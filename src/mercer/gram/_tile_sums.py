@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled, prefetch, wide_vectors
+from mercer._precision import UNIT
 
 __all__ = [
     "add_expanded",
@@ -19,7 +20,6 @@ __all__ = [
 
 # Products that are added in any order before their sum is added to the total.
 SUM_BLOCK = 64
-UNIT = float(np.finfo(np.float64).epsneg)
 # Terms of a float32 matrix product before its result is added up in float64.
 FLOAT32_TERMS = 4 * SUM_BLOCK
 

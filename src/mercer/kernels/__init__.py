@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mercer.kernels._user_defined import Callable as Callable
     from mercer.kernels._user_defined import Precomputed as Precomputed
     from mercer.kernels._user_defined import as_kernel as as_kernel
-    from mercer.kernels.functions._kernels import (
+    from mercer.kernels.functions._vector_function import (
         InterpretedKernelWarning as InterpretedKernelWarning,
     )
     from mercer.kernels.graphs._graph import Graph as Graph
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "Graph": "mercer.kernels.graphs._graph",
     "IndefiniteKernelWarning": "mercer.kernels._dot_product",
-    "InterpretedKernelWarning": "mercer.kernels.functions._kernels",
+    "InterpretedKernelWarning": "mercer.kernels.functions._vector_function",
     "Kernel": "mercer.kernels._base",
     "SampleBlock": "mercer.kernels._samples",
     "Samples": "mercer.kernels._samples",

@@ -37,22 +37,12 @@ __all__ = ["OBJECTS", "VECTORS", "Kernel", "integer", "real"]
 # Multiply-adds that take as long as a value of a function on objects (microseconds).
 OBJECT_COST = 1e4
 SIDE = 1024  # rows of a tile when a whole matrix is asked for
+WORTH_THREADS = 1e8  # multiply-adds of such a matrix from which on threads are started
 # Squared norms and kernel values beyond LARGEST are refused: products of a few of them, in sums of
 # many, must stay within float32. LARGEST_FLOAT64 is the same where all of it is float64.
 LARGEST = 1e30
 LARGEST_FLOAT64 = 1e100
 _REMEDY = "Scale the columns, for example with StandardScaler."
-
-
-@dataclass(frozen=True)
-class CallSettings:
-    """Of kernel matrices that are asked for by calling a kernel."""
-
-    # Multiply-adds from which on threads are started.
-    worth_threads: float = 1e8
-
-
-THREADS = CallSettings()
 
 
 @dataclass(frozen=True, repr=False)
@@ -290,7 +280,7 @@ class Kernel(ABC):
     def _fill_symmetric(self, points: Samples, out: np.ndarray) -> None:
         """All of K from half of it, in threads where it takes long."""
         block = points.take(slice(0, points.n))
-        if points.n**2 * self.cost_per_entry(points) < THREADS.worth_threads:
+        if points.n**2 * self.cost_per_entry(points) < WORTH_THREADS:
             self.matrix(block, out, SIDE)
             return
         with single_threaded_blas(), Workers(thread_count(None)) as workers:

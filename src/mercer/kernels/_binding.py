@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
 from mercer.kernels._base import LARGEST, Kernel
 from mercer.kernels._registry import KERNELS_BY_NAME
 from mercer.kernels._samples import SAMPLED_ROWS, Samples, centre
@@ -44,7 +45,7 @@ class BindingSettings:
     float64_rows: int = 768
     float64_mean_fraction: float = 0.9999
     rows_at_once: int = 4096
-    constant: float = 16 * float(np.finfo(np.float64).eps) ** 2
+    constant: float = 16 * EPS**2
 
 
 SETTINGS = BindingSettings()

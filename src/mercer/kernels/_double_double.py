@@ -5,8 +5,9 @@ Matrix products follow Ozaki, Ogita, Oishi and Rump (Numerical Algorithms 59, 20
 each factor is cut into slices of so few bits that the product of two slices is exact in float64,
 whatever order BLAS sums in; the exact partial products are then added in double-double.
 
-Every function states a bound of its relative error as a multiple of `UNIT` = 2⁻¹⁰⁴. Overflow and
-underflow are the caller's business: values above 1e290 or products below 1e-290 lose the bounds.
+Every function states a bound of its relative error as a multiple of `DOUBLED_UNIT` = 2⁻¹⁰⁴.
+Overflow and underflow are the caller's business: values above 1e290 or products below 1e-290 lose
+the bounds.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
+
 __all__ = [
     "DD",
-    "EPS",
-    "UNIT",
-    "UNIT_ROUNDOFF",
+    "DOUBLED_UNIT",
     "add",
     "exp_negative",
     "matmul",
@@ -32,9 +33,7 @@ __all__ = [
     "two_sum",
 ]
 
-EPS = float(np.finfo(np.float64).eps)
-UNIT_ROUNDOFF = float(np.finfo(np.float64).epsneg)  # 2⁻⁵³
-UNIT = EPS * EPS
+DOUBLED_UNIT = EPS * EPS
 
 # Arrays or numbers, which are broadcast.
 DD = tuple[Any, Any]
@@ -147,7 +146,7 @@ def matmul(A: Any, B: Any, kept_bits: int = 115) -> tuple[np.ndarray, np.ndarray
     """A @ B of two float64 matrices (A dense or CSR, B dense or CSC), as hi, lo and error bound.
 
     ``kept_bits`` of each factor are kept, relative to the largest entry of a row or column.
-    The bound is about d · 2⁻¹¹⁰ max|A_i| max|B_j| + 3 UNIT |hi|, for d the inner dimension.
+    The bound is about d · 2⁻¹¹⁰ max|A_i| max|B_j| + 3 DOUBLED_UNIT |hi|, for d the inner dimension.
     """
     d = A.shape[1]
     dropped_bits = math.ceil((53 + math.log2(max(d, 2))) / 2)
@@ -166,7 +165,7 @@ def matmul(A: Any, B: Any, kept_bits: int = 115) -> tuple[np.ndarray, np.ndarray
                 out = add(out, (part, 0.0))
                 size += np.abs(part)
     error = np.multiply.outer(4.0 * d * (count + 2) * 2.0 ** (-bits * count) * a_max, b_max)
-    error += 4 * count**2 * UNIT * size
+    error += 4 * count**2 * DOUBLED_UNIT * size
     return out[0], out[1], error
 
 

@@ -182,7 +182,13 @@ class Centre(OfOne, Kernel):
         X = self.samples
         if samples.is_sparse != sp.issparse(X) and not samples.are_objects:
             X = sp.csr_matrix(X) if samples.is_sparse else X.toarray()
-        return self.k.prepare(Samples(X, samples.origin))
+        reference = Samples(X, samples.origin)
+        if not samples.are_objects and samples.d != reference.d:
+            raise ValueError(
+                f"{self!r}: X has {samples.d} columns, but the samples to centre by have "
+                f"{reference.d}."
+            )
+        return self.k.prepare(reference)
 
     def _means(self, samples: Samples, reference: Samples) -> tuple[np.ndarray, np.ndarray]:
         """μ and the mean of |k'| of each sample."""

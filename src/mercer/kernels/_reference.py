@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import UNIT
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.kernels import _double_double as dd
-from mercer.kernels._double_double import UNIT_ROUNDOFF
 from mercer.kernels._reference_kernels import Rows, evaluate, has_precise
 
 __all__ = [
@@ -91,7 +91,7 @@ def bounded_sums(
     step = max(1, SETTINGS.slice_bytes // (8 * len(support)))
     slices = [slice(start, start + step) for start in range(0, len(rows), step)]
     blocks = range(0, len(support), SETTINGS.block)
-    units = (SETTINGS.block + len(blocks) + 2) * UNIT_ROUNDOFF
+    units = (SETTINGS.block + len(blocks) + 2) * UNIT
 
     def fill(part: slice) -> None:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -122,7 +122,7 @@ def precise_sums(
         part = slice(start, start + step)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             K, K_low, K_error = evaluate(kernel, Rows(X, rows[part]), Z, precise=True)
-            K_error = K_error + (len(support) + 2) * UNIT_ROUNDOFF * np.abs(K_low)
+            K_error = K_error + (len(support) + 2) * UNIT * np.abs(K_low)
             _set(out, part, dd.matmul(K, coef), K_low @ coef, K_error @ size, size)
     return _checked(out)
 
@@ -131,7 +131,7 @@ def _set(out: Sums, part: slice, product: Any, rest: Any, error: Any, size: np.n
     """Sums of a slice: a product in double-double and the rest of it, in float64."""
     high, low, lost = product
     out.high[part], out.low[part] = dd.add((high, low), (rest, 0.0))
-    lost += 1.01 * error + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
+    lost += 1.01 * error + 4 * dd.DOUBLED_UNIT * (np.abs(high) + np.abs(rest))
     out.error[part] = lost + SETTINGS.tiny * size.sum(axis=0)
 
 
@@ -170,6 +170,6 @@ def _linear_sums(X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray
         part = slice(start, start + step)
         A = Rows(X, rows[part]).values
         product = dd.matmul(A, np.ascontiguousarray(w_high.T))
-        reach = abs(A) @ (w_error + 2 * (X.shape[1] + 2) * UNIT_ROUNDOFF * np.abs(w_low)).T
+        reach = abs(A) @ (w_error + 2 * (X.shape[1] + 2) * UNIT * np.abs(w_low)).T
         _set(out, part, product, np.asarray(A @ w_low.T), np.asarray(reach), np.abs(coef))
     return _checked(out)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer._precision import UNIT
 from mercer.kernels._registry import kernel_entry, load_path
 
 __all__ = ["Rows", "Values", "evaluate", "has_precise", "parts_of"]
@@ -84,7 +84,7 @@ def evaluate(kernel: Any, A: Rows, Z: Rows, precise: bool = False) -> Values:
     if path:
         return load_path(path)(kernel, A, Z)
     K = np.array(kernel(A.X[A.index], Z.X[Z.index]), dtype=np.float64)
-    return K, 4 * UNIT_ROUNDOFF * np.abs(K)
+    return K, 4 * UNIT * np.abs(K)
 
 
 def has_precise(kernel: Any) -> bool:
@@ -113,7 +113,7 @@ def function_values(kernel: Any, A: Rows, Z: Rows) -> Values:
         K = np.array(Z.once(kernel.whole_matrix)[np.ix_(A.index, Z.index)], dtype=np.float64)
     else:
         K = np.array(kernel(A.X[A.index], Z.X)[:, Z.index], dtype=np.float64)
-    return K, 4 * UNIT_ROUNDOFF * np.abs(K)
+    return K, 4 * UNIT * np.abs(K)
 
 
 def precomputed(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -140,7 +140,7 @@ def composite(kernel: Any, A: Rows, Z: Rows) -> Values:
         ((K2, error2),) = others
         error = np.abs(K) * error2 + np.abs(K2) * error + error * error2
         K = K * K2
-    return K, error + 2 * UNIT_ROUNDOFF * np.abs(K)
+    return K, error + 2 * UNIT * np.abs(K)
 
 
 def normalized(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -148,7 +148,7 @@ def normalized(kernel: Any, A: Rows, Z: Rows) -> Values:
     K, error = evaluate(kernel.k, A, Z)
     (a, a_error), (z, z_error) = (_diagonal(kernel.k, rows) for rows in (A, Z))
     size = np.sqrt(np.multiply.outer(a, z))
-    relative = np.add.outer(_over(a_error, a), _over(z_error, z)) + 8 * UNIT_ROUNDOFF
+    relative = np.add.outer(_over(a_error, a), _over(z_error, z)) + 8 * UNIT
     K, error = _over(K, size), _over(error, size)
     # Where nothing is known of a root, values lie within ±1.
     return K, np.where(relative < 0.5, 1.1 * (error + np.abs(K) * relative), 2.0)
@@ -158,7 +158,7 @@ def centred(kernel: Any, A: Rows, Z: Rows) -> Values:
     """k(x, z) less the means of k(x, r) and k(r, z) over the samples r, plus the mean of all."""
     n = kernel.samples.shape[0] if hasattr(kernel.samples, "shape") else len(kernel.samples)
     reference = Rows(kernel.samples, np.arange(n))
-    units = (n + 4) * UNIT_ROUNDOFF
+    units = (n + 4) * UNIT
     means = []
     for rows in (A, Z, reference):
         R, R_error = evaluate(kernel.k, rows, reference)
@@ -167,9 +167,7 @@ def centred(kernel: Any, A: Rows, Z: Rows) -> Values:
     K, error = evaluate(kernel.k, A, Z)
     size = np.abs(K) + np.add.outer(np.abs(a), np.abs(z)) + np.abs(r).mean()
     error = error + np.add.outer(a_error, z_error) + r_error.mean()
-    return K - a[:, None] - z + r.mean(), error + units * np.abs(
-        r
-    ).mean() + 4 * UNIT_ROUNDOFF * size
+    return K - a[:, None] - z + r.mean(), error + units * np.abs(r).mean() + 4 * UNIT * size
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ def _over(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def linear(kernel: Any, A: Rows, Z: Rows) -> Values:
-    units = (A.X.shape[1] + 4) * UNIT_ROUNDOFF
+    units = (A.X.shape[1] + 4) * UNIT
     return _dot(A.values, Z.values), np.multiply.outer(units * A.norms, Z.norms)
 
 
@@ -211,27 +209,27 @@ def polynomial(kernel: Any, A: Rows, Z: Rows) -> Values:
 
 def sigmoid(kernel: Any, A: Rows, Z: Rows) -> Values:
     t, error = _affine(kernel, A, Z)
-    return np.tanh(t), error + 8 * UNIT_ROUNDOFF
+    return np.tanh(t), error + 8 * UNIT
 
 
 def cosine(kernel: Any, A: Rows, Z: Rows) -> Values:
     K, size = _dot(A.values, Z.values), np.multiply.outer(A.norms, Z.norms)
     K = np.divide(K, size, out=np.zeros_like(K), where=size > 0)
-    return K, np.full_like(K, 2 * (A.X.shape[1] + 8) * UNIT_ROUNDOFF)
+    return K, np.full_like(K, 2 * (A.X.shape[1] + 8) * UNIT)
 
 
 def _affine(kernel: Any, A: Rows, Z: Rows) -> Values:
     """γ x·z + c₀."""
     dots, error = linear(kernel, A, Z)
     t = kernel.gamma * dots
-    rounding = 2 * UNIT_ROUNDOFF * (np.abs(t) + abs(kernel.coef0))
+    rounding = 2 * UNIT * (np.abs(t) + abs(kernel.coef0))
     return t + kernel.coef0, kernel.gamma * error + rounding
 
 
 def _power(t: np.ndarray, error: np.ndarray, degree: int) -> Values:
     below = _raise(np.abs(t) + error, degree - 1)
     K = _raise(t, degree)
-    return K, 1.01 * degree * below * error + (4 + 2 * degree) * UNIT_ROUNDOFF * np.abs(K)
+    return K, 1.01 * degree * below * error + (4 + 2 * degree) * UNIT * np.abs(K)
 
 
 def _raise(t: np.ndarray, power: int) -> np.ndarray:
@@ -253,7 +251,7 @@ def rbf(kernel: Any, A: Rows, Z: Rows) -> Values:
     """exp(−γ‖x − z‖²), from products of centred rows where these keep the digits."""
     gamma, d = kernel.gamma, A.X.shape[1]
     (rows, a_sq), (support, z_sq) = A.less(Z.centre), Z.centred
-    lost = 2 * (d + 8) * UNIT_ROUNDOFF
+    lost = 2 * (d + 8) * UNIT
     D = _dot(rows, support)
     D *= -2.0
     D += a_sq[:, None]
@@ -267,10 +265,10 @@ def rbf(kernel: Any, A: Rows, Z: Rows) -> Values:
             part = (slice(None), which) if columns else (which, slice(None))
             pair = (A, Rows(Z.X, Z.index[which])) if columns else (Rows(A.X, A.index[which]), Z)
             D[part] = cdist(pair[0].dense, pair[1].dense, "sqeuclidean")
-            E[part] = (d + 4) * UNIT_ROUNDOFF * D[part]
+            E[part] = (d + 4) * UNIT * D[part]
     same = A.equals(Z)
     D[same], E[same] = 0.0, 0.0
-    E += 4 * UNIT_ROUNDOFF * D
+    E += 4 * UNIT * D
     return _exponential(gamma, D, E)
 
 
@@ -280,10 +278,10 @@ def _exponential(gamma: float, D: np.ndarray, E: np.ndarray) -> Values:
     E *= gamma
     far = E > 1
     if far.any():
-        upper = np.exp(np.minimum(D[far] + E[far], 0.0)) * (1 + 8 * UNIT_ROUNDOFF)
+        upper = np.exp(np.minimum(D[far] + E[far], 0.0)) * (1 + 8 * UNIT)
         E[far] = 0.0
     np.expm1(E, out=E)
-    E += 8 * UNIT_ROUNDOFF * (D < 0)
+    E += 8 * UNIT * (D < 0)
     np.exp(D, out=D)
     E *= D
     if far.any():
@@ -294,7 +292,7 @@ def _exponential(gamma: float, D: np.ndarray, E: np.ndarray) -> Values:
 
 def laplacian(kernel: Any, A: Rows, Z: Rows) -> Values:
     D = cdist(A.dense, Z.dense, "cityblock")
-    return _exponential(kernel.gamma, D, (A.X.shape[1] + 6) * UNIT_ROUNDOFF * D)
+    return _exponential(kernel.gamma, D, (A.X.shape[1] + 6) * UNIT * D)
 
 
 def chi2(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -302,7 +300,7 @@ def chi2(kernel: Any, A: Rows, Z: Rows) -> Values:
     for x, z in zip(A.dense.T, Z.dense.T, strict=True):
         total, difference = np.add.outer(x, z), np.subtract.outer(x, z)
         D += np.divide(difference**2, total, out=np.zeros_like(D), where=total > 0)
-    return _exponential(kernel.gamma, D, (A.X.shape[1] + 10) * UNIT_ROUNDOFF * D)
+    return _exponential(kernel.gamma, D, (A.X.shape[1] + 10) * UNIT * D)
 
 
 def all_subsets(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -312,7 +310,7 @@ def all_subsets(kernel: Any, A: Rows, Z: Rows) -> Values:
         product = np.multiply.outer(x, z)
         K *= 1 + product
         size *= 1 + np.abs(product)
-    return K, 4 * (A.X.shape[1] + 1) * UNIT_ROUNDOFF * size
+    return K, 4 * (A.X.shape[1] + 1) * UNIT * size
 
 
 def _dot(A: Any, B: Any) -> np.ndarray:

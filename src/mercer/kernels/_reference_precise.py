@@ -23,7 +23,7 @@ def dot_product(kernel: Any, A: Rows, Z: Rows) -> Values:
         return high, low, error
     product = dd.multiply((high, low), (kernel.gamma, 0.0))
     t = dd.add(product, (kernel.coef0, 0.0))
-    rounding = 8 * dd.UNIT * np.abs(product[0]) + 4 * dd.UNIT * np.abs(t[0])
+    rounding = 8 * dd.DOUBLED_UNIT * np.abs(product[0]) + 4 * dd.DOUBLED_UNIT * np.abs(t[0])
     error = 1.01 * kernel.gamma * error + rounding
     return _power(t, error, kernel.degree)
 
@@ -36,12 +36,12 @@ def rbf(kernel: Any, A: Rows, Z: Rows) -> Values:
     a_high, a_low = _sq_norms(rows)
     squares = dd.add((a_high[:, None], a_low[:, None]), z_sq)
     D = dd.add(squares, (-2 * high, -2 * low))
-    error = 2 * error + (A.X.shape[1] + 16) * dd.UNIT * squares[0]
+    error = 2 * error + (A.X.shape[1] + 16) * dd.DOUBLED_UNIT * squares[0]
     same = A.equals(Z)
     is_zero = (D[0] < 0) | same
     positive = np.where(is_zero, 0.0, D[0]), np.where(is_zero, 0.0, D[1])
     t = dd.multiply(positive, (-kernel.gamma, 0.0))
-    error = np.where(same, 0.0, kernel.gamma * error + 8 * dd.UNIT * np.abs(t[0]))
+    error = np.where(same, 0.0, kernel.gamma * error + 8 * dd.DOUBLED_UNIT * np.abs(t[0]))
     K, rest, relative = dd.exp_negative(t)
     return K, rest, np.minimum(K * (1.01 * np.expm1(error) + relative) + 1e-282, 1.0)
 
@@ -68,20 +68,20 @@ def composite(kernel: Any, A: Rows, Z: Rows) -> Values:
         return _power((high, low), error, kernel.power)
     if name == "Scaled":
         out = dd.multiply((high, low), (kernel.c, 0.0))
-        return *out, 1.01 * kernel.c * error + 5 * dd.UNIT * np.abs(out[0])
+        return *out, 1.01 * kernel.c * error + 5 * dd.DOUBLED_UNIT * np.abs(out[0])
     ((high2, low2, error2),) = others
     if name == "Sum":
         out = dd.add((high, low), (high2, low2))
-        return *out, 1.01 * (error + error2) + 4 * dd.UNIT * np.abs(out[0])
+        return *out, 1.01 * (error + error2) + 4 * dd.DOUBLED_UNIT * np.abs(out[0])
     out = dd.multiply((high, low), (high2, low2))
     error = np.abs(high) * error2 + np.abs(high2) * error + error * error2
-    return *out, 1.01 * error + 5 * dd.UNIT * np.abs(out[0])
+    return *out, 1.01 * error + 5 * dd.DOUBLED_UNIT * np.abs(out[0])
 
 
 def _power(t: dd.DD, error: np.ndarray, degree: int) -> Values:
     out = dd.power(t, degree)
     slope = degree * (np.abs(t[0]) + error) ** max(degree - 1, 0)
-    return *out, 1.01 * slope * error + 6 * degree * dd.UNIT * np.abs(out[0])
+    return *out, 1.01 * slope * error + 6 * degree * dd.DOUBLED_UNIT * np.abs(out[0])
 
 
 def _columns(Z: Rows) -> Any:

@@ -16,7 +16,7 @@ from mercer.kernels._compiled.sparse_dot import LINE_BYTES, Panels, gathered
 if TYPE_CHECKING:
     from mercer.kernels._samples import Samples
 
-__all__ = ["CSR", "SampleBlock"]
+__all__ = ["CSR", "SampleBlock", "diagonal_of_tiles"]
 
 
 class CSR(NamedTuple):
@@ -191,3 +191,14 @@ class SampleBlock:
         if isinstance(self._X, np.ndarray) and not self.points.are_objects:
             whole._X = np.concatenate([self._X, self.points.rows(index, self.dtype)])
         return whole
+
+
+def diagonal_of_tiles(kernel: Any, A: SampleBlock, side: int) -> np.ndarray:
+    """k(a_i, a_i) from square tiles of that size, for kernels without a formula of it."""
+    out = np.empty(len(A))
+    for start in range(0, len(A), side):
+        part = A[start : start + side]
+        tile = np.empty((len(part), len(part)))
+        kernel.tile(part, part, tile)
+        out[start : start + side] = np.diagonal(tile)
+    return out

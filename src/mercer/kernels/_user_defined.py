@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
 from mercer.kernels._registry import KERNELS_BY_NAME, KernelNames
+from mercer.kernels._sample_block import diagonal_of_tiles
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Callable", "Precomputed", "as_kernel", "depends_on_the_set", "takes_pairs"]
@@ -131,14 +132,9 @@ class Callable(Kernel):
         return self._checked(self.function(X, X), (n, n))
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        """From square tiles of four rows: fewer calls, and few values that are not used."""
         if self.on_whole_set:
             return np.diagonal(self._matrix(A.points))[A.index].astype(np.float64)
-        out = np.empty(len(A))
-        for start in range(0, len(A), 4):
-            part = A[start : start + 4]
-            out[start : start + 4] = np.diagonal(self._values(part, part))
-        return out
+        return diagonal_of_tiles(self, A, 4)  # few calls, and few values that are not used
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         values: Any

@@ -161,12 +161,11 @@ class BaseSearch(BaseEstimator):
             limited = stopping
             if self.time_limit is not None:
                 limited = stopping.until(SETTINGS.search_time * self.time_limit)
-            ledger = evaluate(
-                whole, candidates, X, y, folds, scoring, limited,
-                weight=weight, n_jobs=self.n_jobs,
-                cache_bytes=int(min(self.cache_size, 2**30) * 2**20),
-                return_train_score=self.return_train_score, resume=self.resume, shown=shown,
-            )  # fmt: skip
+            names = "n_jobs", "return_train_score", "resume"
+            how = {name: getattr(self, name) for name in names}
+            how["cache_bytes"] = int(min(self.cache_size, 2**30) * 2**20)
+            given = candidates, X, y, folds, scoring, limited
+            ledger = evaluate(whole, *given, weight=weight, shown=shown, **how)
             self._keep(ledger, stopping)
             if self.refit:
                 self._refit(whole, candidates[self.best_index_], X, y, weight, stopping)

@@ -98,10 +98,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         check_folds(folds, y, weight, last)
         scoring.check(last, folds[0][1])
         with Stopping() as stopping:
-            ledger = evaluate(
-                clone(self.estimator), candidates, X, y, folds, scoring, stopping, weight=weight,
-                n_jobs=self.n_jobs, return_train_score=self.return_train_score,
-            )  # fmt: skip
+            given = candidates, X, y, folds, scoring, stopping
+            how = {"n_jobs": self.n_jobs, "return_train_score": self.return_train_score}
+            ledger = evaluate(clone(self.estimator), *given, weight=weight, **how)
         self.cv_results_, self.n_splits_ = ledger.results(), len(folds)
         self.multimetric_, self.scorer_ = False, scoring.scorer
         self.best_index_ = ledger.best() or 0

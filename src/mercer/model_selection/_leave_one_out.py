@@ -30,7 +30,7 @@ from mercer.problems import BoxQP
 from mercer.problems._dual_qp import fill_from_front
 from mercer.solvers import Stopping
 from mercer.solvers.smo import SMO
-from mercer.solvers.smo.paths._fold_paths import FoldPath, HeldOut, Workspaces, follow
+from mercer.solvers.smo.paths._fold_paths import FoldPath, HeldOutValues, Workspaces, follow
 from mercer.solvers.smo.paths._leave_out import leave_out
 from mercer.solvers.smo.paths._matrix_path import fits_matrix_path
 
@@ -161,7 +161,7 @@ class _LeaveOneOut:
                 matrices.close()
         return self._result(values, solved, violation, is_support.mean(), bound)
 
-    def _solve(self, path: FoldPath, K: np.ndarray | None) -> HeldOut:
+    def _solve(self, path: FoldPath, K: np.ndarray | None) -> HeldOutValues:
         found = list(follow(path, self.gram, K, self.solver, self.stopping, self.workspaces))
         if not found:
             raise TimeoutError("leave_one_out was stopped before it had ended.")
@@ -171,7 +171,7 @@ class _LeaveOneOut:
         self,
         problem: BoxQP,
         rows: np.ndarray,
-        whole: HeldOut,
+        whole: HeldOutValues,
         support: np.ndarray,
         K: np.ndarray | None,
         workers: Workers,

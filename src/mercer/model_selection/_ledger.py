@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from mercer._precision import EPS
 from mercer.exceptions import FileError
 from mercer.solvers import Stopping
 
@@ -159,7 +160,7 @@ class Ledger:
         if np.isnan(mean).all():
             return np.zeros(0, np.intp)
         largest = float(np.nanmax(mean))
-        rounding = 8 * np.finfo(np.float64).eps * max(abs(largest), 1.0)
+        rounding = 8 * EPS * max(abs(largest), 1.0)
         return np.flatnonzero(mean >= largest - rounding)
 
     def results(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._threads import Workers
 from mercer.estimators._parameters import resolve_kernel
 from mercer.estimators._ridge import KernelRidge
@@ -123,6 +124,6 @@ def _solutions(A: np.ndarray, B: np.ndarray, alphas: list[float]) -> Iterator[np
             spectrum = values, V, V.T @ B
         values, V, rotated = spectrum
         total = values + alpha
-        least = len(A) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
+        least = len(A) * EPS * np.abs(values).max(initial=0.0)
         inverse = np.where(np.abs(total) > least, 1 / np.where(total == 0, 1.0, total), 0.0)
         yield V @ (inverse[:, None] * rotated)

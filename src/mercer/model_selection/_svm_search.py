@@ -41,7 +41,7 @@ from mercer.model_selection._plan import (
     views,
 )
 from mercer.solvers.smo import SMO
-from mercer.solvers.smo.paths._fold_paths import FoldPath, HeldOut, Workspaces, follow
+from mercer.solvers.smo.paths._fold_paths import FoldPath, HeldOutValues, Workspaces, follow
 
 __all__ = ["PATH_PARAMETERS", "can_share", "search_svm"]
 
@@ -238,7 +238,7 @@ class _SVMSearch:
         kept = [self.search.ledger.duals.get((c, fold.split)) for c in chain.candidates]
         return [None if betas is None else betas[task] for betas in kept]
 
-    def keep_duals(self, candidate: int, fold: Fold, points: Sequence[HeldOut]) -> None:
+    def keep_duals(self, candidate: int, fold: Fold, points: Sequence[HeldOutValues]) -> None:
         """Keep β for a polish, while the budget lasts."""
         size = sum(point.beta.nbytes for point in points)
         with self._lock:
@@ -267,7 +267,7 @@ class _Cells:
         self.chain, self.fold = chain, fold
         self.done: list[Cell] = []
 
-    def add(self, number: int, points: Sequence[HeldOut]) -> None:
+    def add(self, number: int, points: Sequence[HeldOutValues]) -> None:
         """Score one candidate from the decision values of all tasks."""
         began = time.perf_counter()
         search, fold, scoring = self.run.search, self.fold, self.run.search.scoring

@@ -9,6 +9,7 @@ _model_arrays.py  what the arrays of a fitted model are
 _sequences.py     arrays of texts and sequences as flat arrays and offsets
 _graphs.py        arrays of graphs as flat arrays
 _validity.py      a file's content checked before use
+_text_header.py   headers of the two formats that follow
 _libsvm.py        models of LIBSVM, read and written
 _liblinear.py     models of LIBLINEAR, read and written
 ================  ============================================================

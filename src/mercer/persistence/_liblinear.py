@@ -19,6 +19,7 @@ from mercer.data._files import as_file_errors, writing
 from mercer.data._schema import Schema
 from mercer.estimators import LinearSVC, LinearSVR, LogisticRegression
 from mercer.exceptions import FileError
+from mercer.persistence._text_header import begins_with, read_header, require_keys
 from mercer.persistence._validity import check_before, try_model
 
 __all__ = ["is_liblinear", "read_liblinear", "write_liblinear"]
@@ -42,11 +43,7 @@ NUMBERS = ("nr_class", "nr_feature", "bias", "label")
 
 def is_liblinear(path: str | os.PathLike) -> bool:
     """Whether a file begins like one of LIBLINEAR's models."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(12) == b"solver_type "
-    except OSError:
-        return False
+    return begins_with(path, b"solver_type ")
 
 
 def read_liblinear(path: str | os.PathLike) -> tuple[Any, Schema]:
@@ -77,34 +74,12 @@ def read_liblinear(path: str | os.PathLike) -> tuple[Any, Schema]:
 
 def _read_header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
     """Names and values until the line w."""
-    header: dict[str, Any] = {}
-    number = 0
-    for number, line in lines:
-        key, *words = line.split() or [""]
-        if key == "w":
-            break
-        if key == "solver_type":
-            if not words or words[0] not in SOLVER_TYPES:
-                known = ", ".join(SOLVER_TYPES)
-                raise FileError(
-                    name, number, f"solver_type must be one of {known}, got {line[:60]!r}"
-                )
-            header[key] = words[0]
-        elif key in NUMBERS:
-            try:
-                header[key] = [float(word) for word in words]
-            except ValueError:
-                raise FileError(name, number, f"{key} must be numbers, got {line!r}") from None
-        else:
-            raise FileError(name, number, f"no line of a model of LIBLINEAR: {line[:60]!r}")
-    else:
-        raise FileError(name, number, "ends before the line w")
+    words = {"solver_type": SOLVER_TYPES}
+    header, number = read_header(name, lines, "LIBLINEAR", "w", words, NUMBERS)
     needed = ["solver_type", "nr_class", "nr_feature", "bias"]
     if "solver_type" in header and SOLVER_TYPES[header["solver_type"]][0] is not LinearSVR:
         needed.append("label")
-    for key in needed:
-        if not header.get(key):
-            raise FileError(name, number, f"there is no {key} in the header")
+    require_keys(name, number, header, needed)
     if "label" in needed and len(set(header["label"])) != header["nr_class"][0]:
         labels = " ".join(f"{label:g}" for label in header["label"])
         raise FileError(

@@ -26,6 +26,7 @@ from mercer.estimators._registry import ESTIMATORS
 from mercer.exceptions import FileError
 from mercer.kernels._registry import KERNELS, kernel_entry
 from mercer.kernels._samples import Samples
+from mercer.persistence._text_header import begins_with, read_header, require_keys
 from mercer.persistence._validity import check_before, try_model
 
 __all__ = ["is_libsvm", "read_libsvm", "with_columns", "write_libsvm"]
@@ -52,11 +53,7 @@ NUMBERS = (
 
 def is_libsvm(path: str | os.PathLike) -> bool:
     """Whether a file begins like one of LIBSVM's models."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(9) == b"svm_type "
-    except OSError:
-        return False
+    return begins_with(path, b"svm_type ")
 
 
 def read_libsvm(path: str | os.PathLike, n_features: int | None = None) -> tuple[Any, Schema]:
@@ -94,7 +91,7 @@ def read_libsvm(path: str | os.PathLike, n_features: int | None = None) -> tuple
     with as_file_errors(name, "cannot be read as a model of LIBSVM"):
         with open(path, encoding="utf-8") as file:
             lines = enumerate(file, start=1)
-            header = _read_header(name, lines)
+            header = _header(name, lines)
             coef, vectors = _read_vectors(name, lines, header)
         if n_features is not None:
             vectors = with_width(vectors, n_features)
@@ -260,37 +257,14 @@ def _join(numbers: np.ndarray) -> str:
     return " ".join(f"{number:.17g}" for number in numbers)
 
 
-def _read_header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
-    """Names and values until the line SV."""
-    header: dict[str, Any] = {}
-    number = 0
-    for number, line in lines:
-        key, *words = line.split() or [""]
-        if key == "SV":
-            break
-        if key in NUMBERS:
-            try:
-                header[key] = [float(word) for word in words]
-            except ValueError:
-                raise FileError(name, number, f"{key} must be numbers, got {line!r}") from None
-        elif key in ("svm_type", "kernel_type"):
-            known = SVM_TYPES if key == "svm_type" else KERNEL_TYPES
-            if not words or words[0] not in known:
-                raise FileError(
-                    name, number, f"{key} must be one of {', '.join(known)}, got {line[:60]!r}"
-                )
-            header[key] = words[0]
-        else:
-            raise FileError(name, number, f"no line of a model of LIBSVM: {line[:60]!r}")
-    else:
-        raise FileError(name, number, "ends before the line SV")
+def _header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
+    words = {"svm_type": list(SVM_TYPES), "kernel_type": list(KERNEL_TYPES)}
+    header, number = read_header(name, lines, "LIBSVM", "SV", words, NUMBERS)
     needed = ["svm_type", "kernel_type", "nr_class", "rho"]
     if header.get("svm_type") in ("c_svc", "nu_svc"):
         needed += ["label", "nr_sv"]
     needed += KERNEL_TYPES[header["kernel_type"]].parameters if "kernel_type" in header else ()
-    for key in needed:
-        if not header.get(key):
-            raise FileError(name, number, f"there is no {key} in the header")
+    require_keys(name, number, header, needed)
     return header
 
 

@@ -31,7 +31,7 @@ CERTIFICATES = (Certificate, RidgeCertificate, EigenCertificate, JointCertificat
 
 
 @dataclass(frozen=True)
-class Limits:
+class FileLimits:
     """What a file may ask for."""
 
     threads: int = 4096  # n_jobs
@@ -42,7 +42,7 @@ class Limits:
     memory_ratio: float = 0.25  # of the computer's memory, for the weights of a linear kernel
 
 
-LIMITS = Limits()
+LIMITS = FileLimits()
 
 
 def check_text_size(items: list[str]) -> None:

@@ -49,6 +49,7 @@ class EstimatorOption:
     is_seeded: bool = False  # whether it takes ``random_state``
     has_box: bool = False  # whether its coefficients have bounds, and so KKT groups
     has_edges: bool = False  # whether f = ±1 is drawn: the margin, or odds of e to 1
+    coefficient: str = "α"  # what the fit has for each row; empty where it has nothing
 
     @property
     def needs_finite_C(self) -> bool:
@@ -68,7 +69,10 @@ def _options() -> tuple[EstimatorOption, ...]:
         option("SVC (classes)", "SVC", ("C",), "classes", max_iter=50_000, has_edges=True, **smo),
         option("SVR (regression)", "SVR", ("C", "epsilon"), "curve", max_iter=20_000, **smo),
         option("One-class SVM (region)", "OneClassSVM", ("nu",), "region", max_iter=50_000, **smo),
-        option("Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake", 100, True),
+        option(
+            *("Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake", 100, True),
+            coefficient="mistakes",
+        ),
         option(
             *("Pegasos (classes)", "PegasosClassifier", ("C",), "classes", "example", 128, True),
             has_edges=True,
@@ -77,8 +81,12 @@ def _options() -> tuple[EstimatorOption, ...]:
             *("Logistic (classes)", "KernelLogisticRegression", ("C",), "classes", "", 50),
             has_edges=True,
         ),
-        option("k-means (clusters)", "KernelKMeans", ("clusters",), "clusters", is_seeded=True),
-        option("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
+        option(
+            *("k-means (clusters)", "KernelKMeans", ("clusters",), "clusters"),
+            is_seeded=True,
+            coefficient="",
+        ),
+        option("Ridge (regression)", "KernelRidge", ("alpha",), "curve", coefficient="|c|"),
     )
 
 

@@ -21,7 +21,7 @@ from mercer.playground._catalogue import ESTIMATORS, FORMULA
 from mercer.playground._fit import kernel_of, quiet, recipe, rows_and_targets
 from mercer.playground._state import PARAMETERS, State
 
-__all__ = ["ErrorMap", "HeldOut", "validate"]
+__all__ = ["CrossValidation", "ErrorMap", "validate"]
 
 _SEARCHES = {"svc": mercer.SVCCV, "svr": mercer.SVRCV}
 
@@ -70,7 +70,7 @@ class ErrorMap:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class CrossValidation:
     """What cross-validation says of a state; where it cannot be done, ``refusal`` says why."""
 
     refusal: str = ""
@@ -148,7 +148,7 @@ def _residual(error: float) -> str:
     return f"{error:.3g}"
 
 
-def validate(state: State, seconds: float | None = _SETTINGS.seconds) -> HeldOut | None:
+def validate(state: State, seconds: float | None = _SETTINGS.seconds) -> CrossValidation | None:
     """Predictions of held-out points, and the map; None if the state does not ask for them.
 
     ``seconds`` is the time limit of the map.
@@ -165,7 +165,7 @@ def validate(state: State, seconds: float | None = _SETTINGS.seconds) -> HeldOut
         return None
     refusal = _refusal(state)
     if refusal:
-        return HeldOut(refusal)
+        return CrossValidation(refusal)
     name, arguments = recipe(state)
     X, y = rows_and_targets(state)
     is_regression = ESTIMATORS[state.machine].kind == "curve"
@@ -180,14 +180,16 @@ def validate(state: State, seconds: float | None = _SETTINGS.seconds) -> HeldOut
                 test.append(_error(y[held], predicted[held], is_regression))
                 train.append(_error(y[rows], model.predict(X[rows]), is_regression))
     except NotSeparableError:
-        return HeldOut("Without some of the points there is no hard margin: choose a finite C.")
+        return CrossValidation(
+            "Without some of the points there is no hard margin: choose a finite C."
+        )
     wrong = np.zeros(y.size, bool) if is_regression else predicted != y
     own = {
         name: getattr(state, name) for name in ("points", "machine", "kernel", "formula", "folds")
     }
     more = {name: getattr(state, name) for name in ("epsilon", "degree", "coef0")}
     found = _error_map(State(**own, **more), seconds)
-    return HeldOut(
+    return CrossValidation(
         "",
         is_regression,
         len(splits),

@@ -31,6 +31,7 @@ class LinkedViews:
 
     rows: np.ndarray  # numbers of points, by class, of a regression by x
     alpha: np.ndarray  # |coefficient| of each of these rows
+    coefficient: str  # what that is called; empty where the fit has none
     dual_parts: np.ndarray | None  # of all points: they sum to the dual value; None: not known
     K: np.ndarray
 
@@ -62,7 +63,11 @@ def link(state: State, found: Fit) -> LinkedViews:
     is_curve = ESTIMATORS[state.machine].kind == "curve"
     key = state.X[rows, 0] if is_curve else state.labels[rows]
     rows = rows[np.argsort(key, kind="stable")]
-    return LinkedViews(rows, alpha[rows], _dual_parts(state, found, K), K[np.ix_(rows, rows)])
+    # A fit of Pegasos is an average, which keeps no coefficients; its iterates have them.
+    has_none = found.decide is None or (state.machine == "pegasos" and state.step is None)
+    name = "" if has_none else ESTIMATORS[state.machine].coefficient
+    parts = _dual_parts(state, found, K)
+    return LinkedViews(rows, alpha[rows], name, parts, K[np.ix_(rows, rows)])
 
 
 def _dual_parts(state: State, found: Fit, K: np.ndarray) -> np.ndarray | None:
@@ -80,7 +85,7 @@ def _dual_parts(state: State, found: Fit, K: np.ndarray) -> np.ndarray | None:
     return beta * (target - 0.5 * f) - epsilon * np.abs(beta)
 
 
-def linked_message(views: LinkedViews | None, labels: np.ndarray) -> dict[str, Any] | None:
+def linked_message(views: LinkedViews | None, shown: np.ndarray) -> dict[str, Any] | None:
     """As the page reads it: the matrix is one signed byte for each entry, in base64."""
     if views is None:
         return None
@@ -88,7 +93,8 @@ def linked_message(views: LinkedViews | None, labels: np.ndarray) -> dict[str, A
     parts = views.dual_parts
     return {
         "rows": views.rows.tolist(),
-        "colour": [style.class_colour(int(labels[i])) for i in views.rows],
+        "colour": [style.class_colour(int(shown[i])) for i in views.rows],
+        "coefficient": views.coefficient,
         "alpha": [float(f"{a:.5g}") for a in views.alpha],
         "parts": None if parts is None else [float(f"{parts[i]:.5g}") for i in views.rows],
         "dual": None if parts is None else float(parts.sum()),
@@ -99,12 +105,11 @@ def linked_message(views: LinkedViews | None, labels: np.ndarray) -> dict[str, A
     }
 
 
-def lift_message(lift: Lift | None, labels: np.ndarray) -> dict[str, Any] | None:
+def lift_message(lift: Lift | None, shown: np.ndarray) -> dict[str, Any] | None:
     """As the page reads it; colours are those of the plane."""
     if lift is None:
         return None
     hues = [style.GREY if side < 0 else style.class_colour(side) for side in lift.sides]
-    is_region = lift.sides[0] < 0  # of one class, which is blue
     limit = lift.limit
     return {
         "across": lift.f.shape[0],
@@ -114,5 +119,5 @@ def lift_message(lift: Lift | None, labels: np.ndarray) -> dict[str, Any] | None
         "limit": limit,
         "edge": limit if lift.edge is None else lift.edge,
         "fills": [style.tint(hue, part) for hue in hues for part in (0.22, 0.5)],
-        "colours": [style.class_colour(1 if is_region else int(c)) for c in labels],
+        "colours": [style.class_colour(int(c)) for c in shown],
     }

@@ -42,6 +42,8 @@ _GROUPS = {
     "pegasos": ("beyond the margin", "on its edge", "within it, or wrong"),
     "perceptron": ("never a mistake", "mistaken", ""),
 }
+# Of an iterate of Pegasos: rows that its sum does not have, and rows that it has.
+_ITERATE = ("never met within its margin", "met within its margin", "")
 
 
 @lru_cache
@@ -119,8 +121,8 @@ class Page:
             **self.words(),
             "columns": columns(session.picture, session.selected, session.cursor),
             "axes": axes(session.picture),
-            "linked": linked_message(session.picture.linked, session.picture.labels),
-            "lift": lift_message(session.picture.lift, session.picture.labels),
+            "linked": linked_message(session.picture.linked, session.picture.shown),
+            "lift": lift_message(session.picture.lift, session.picture.shown),
         }
         self.outbox.data = {"json": [json.dumps(message)]}
         if session.is_running and self.running is None:
@@ -168,7 +170,7 @@ class Page:
             "can_redo": session.can_redo,
             "message": session.message,
             "is_error": session.is_error,
-            "milliseconds": round(1000 * picture.seconds, 1),
+            "took": _duration(picture.seconds),
             "echo": self.echo,
             "is_drawn": not session.is_stale,
             "classes": state.class_names,
@@ -198,12 +200,14 @@ class Page:
         situation, machine = picture.situation, self.session.state.machine
         items: list[tuple[str, str, int | None]] = []
         counts = (situation.n_zero, situation.n_free, situation.n_bound)
-        names = _GROUPS.get(machine, ("", "", ""))
+        is_iterate = machine == "pegasos" and self.session.state.step is not None
+        names = _ITERATE if is_iterate else _GROUPS.get(machine, ("", "", ""))
         for marker, name, count in zip(("zero", "free", "bound"), names, counts, strict=True):
             if situation.n_support and name:
                 items.append((marker, name, count))
         if picture.boundary or picture.curve is not None:
-            items.append(("solid", "f = 0" if picture.curve is None else "f", None))
+            line = {"kmeans": "equally near to two means"}.get(machine, "f = 0")
+            items.append(("solid", line if picture.curve is None else "f", None))
         if picture.meeting is not None:
             items.append(("dashed", "convex hulls of the ringed points", None))
             items.append(("shared", "what the hulls of both classes share", None))
@@ -224,6 +228,10 @@ class Page:
             else:
                 items.append(("wrong", "wrong when held out", int(held_out.wrong.sum())))
         return items
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms" if seconds else ""
 
 
 def add_page(doc: Document) -> None:

@@ -19,7 +19,7 @@ from mercer._multiclass import pairs
 from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._explain import Explanation, Situation, explain, measure
 from mercer.playground._fit import Fit, ProgressCurve, fit
-from mercer.playground._held_out import HeldOut, validate
+from mercer.playground._held_out import CrossValidation, validate
 from mercer.playground._linked import Lift, LinkedViews, link
 from mercer.playground._state import LIMITS, State
 from mercer.playground._steps import Box, can_step, step_history
@@ -112,10 +112,16 @@ class Picture:
     active: tuple[int, ...] = ()  #: points of the last step, or of a proof
     meeting: tuple[float, float] | None = None  #: in both convex hulls, where it is in the plane
     no_steps: str | None = None  #: why there is no step mode
-    held_out: HeldOut | None = None  #: cross-validation, where the state asks for it
+    held_out: CrossValidation | None = None  #: cross-validation, where the state asks for it
     linked: LinkedViews | None = None  #: rows of the kernel matrix, with α and dual value
     lift: Lift | None = None  #: f over the plane, where there is one f
     seconds: float = 0.0  #: of the estimator's fit; 0 where there was none, as in step mode
+
+    @property
+    def shown(self) -> np.ndarray:
+        """The class whose colour each point has: a curve and one class alone are of one colour."""
+        has_classes = ESTIMATORS[self.state.machine].kind in ("classes", "clusters")
+        return self.labels if has_classes else np.ones(len(self.state.points), int)
 
     @property
     def why(self) -> Explanation:

@@ -16,7 +16,7 @@ from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._fit import ProgressCurve
 from mercer.playground._picture import Picture, Rings
 from mercer.playground._render_map import held_out_columns, map_axes
-from mercer.playground._state import LIMITS, Column
+from mercer.playground._state import LIMITS, AxisColumn
 from mercer.playground._steps import Box
 from mercer.plots import style
 
@@ -66,7 +66,7 @@ def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Co
 def axes(picture: Picture) -> dict[str, dict[str, Any]]:
     """Range, ticks and name of the axes that change."""
     names = "xy" if ESTIMATORS[picture.state.machine].kind == "curve" else ("x₁", "x₂")
-    columns = picture.state.columns or [Column(name, 0.0, 1.0) for name in names]
+    columns = picture.state.columns or [AxisColumn(name, 0.0, 1.0) for name in names]
     found = {f"plane-{axis}": _units(each) for axis, each in zip("xy", columns, strict=True)}
     curve = picture.progress
     if curve.steps.size:
@@ -79,7 +79,7 @@ def axes(picture: Picture) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _units(column: Column, most: int = 8) -> dict[str, Any]:
+def _units(column: AxisColumn, most: int = 8) -> dict[str, Any]:
     """Ticks of the plane at round values of a column."""
     low, high = (column.middle + side * column.unit * LIMITS.extent for side in (-1, 1))
     step = 10.0 ** np.floor(np.log10((high - low) / most))
@@ -180,9 +180,7 @@ def _curve(picture: Picture) -> dict[str, Columns]:
 def _points(picture: Picture) -> dict[str, Columns]:
     state, X = picture.state, picture.state.X
     kind = ESTIMATORS[state.machine].kind
-    # One class alone is blue, as the inside of its region.
-    codes = picture.labels if kind in ("classes", "clusters") else np.ones(len(X), int)
-    hues = [style.class_colour(int(code)) for code in codes]
+    hues = [style.class_colour(int(code)) for code in picture.shown]
     has_groups = kind != "clusters" and picture.situation.n_support > 0
     groups = picture.group if has_groups else [KKTGroup.FREE] * len(X)
     looks = [style.GROUPS[KKTGroup(g).name.lower()] for g in groups]
@@ -198,7 +196,7 @@ def _points(picture: Picture) -> dict[str, Columns]:
                 for hue, look in zip(hues, looks, strict=True)
             ],
             "width": [0.9 * _SIZES.scale * look.width for look in looks],
-            "marker": [MARKERS[style.class_marker(int(code))] for code in codes],
+            "marker": [MARKERS[style.class_marker(int(code))] for code in picture.shown],
             "note": list(picture.notes),
         },
         "discs": _discs(picture, X, hues),
@@ -268,7 +266,7 @@ def _axis(values: np.ndarray, is_log: bool, name: str, whole: bool) -> dict[str,
     else:
         low, high = min(low, 0.0), max(high, low + 1.0)
         ticks = np.linspace(low, high, 5)
-        ticks = np.unique(np.round(ticks)) if whole and high - low > 2 else ticks[::2]
+        ticks = np.unique(np.round(ticks)) if whole else ticks[::2]
         texts = [f"{tick:,.4g}" for tick in ticks]
     pad = 0.06 * (high - low)
     ends = {"start": low - pad, "end": high + pad}

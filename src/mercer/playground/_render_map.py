@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.playground._held_out import ErrorMap, HeldOut
+from mercer.playground._held_out import CrossValidation, ErrorMap
 from mercer.playground._state import State
 from mercer.plots import style
 
@@ -15,7 +15,7 @@ __all__ = ["held_out_columns", "map_axes"]
 Columns = dict[str, list]
 
 
-def held_out_columns(found: HeldOut | None, state: State) -> dict[str, Columns]:
+def held_out_columns(found: CrossValidation | None, state: State) -> dict[str, Columns]:
     """Crosses on points that are wrong when held out, or lines to their predictions; the map."""
     wrong: Columns = {"x": [], "y": []}
     lines: Columns = {"xs": [], "ys": []}
@@ -29,7 +29,7 @@ def held_out_columns(found: HeldOut | None, state: State) -> dict[str, Columns]:
     return {"wrong": wrong, "held-out": lines, **_map(found, state)}
 
 
-def _map(found: HeldOut | None, state: State) -> dict[str, Columns]:
+def _map(found: CrossValidation | None, state: State) -> dict[str, Columns]:
     cells: Columns = {name: [] for name in ("x", "y", "width", "height", "colour", "note")}
     marks: Columns = {name: [] for name in ("x", "y", "marker", "size", "fill", "line")}
     if found is None or found.map is None:
@@ -80,7 +80,7 @@ def _shades(error: np.ndarray) -> list[list[str]]:
     ]
 
 
-def map_axes(found: HeldOut | None) -> dict[str, dict[str, Any]]:
+def map_axes(found: CrossValidation | None) -> dict[str, dict[str, Any]]:
     """Powers of ten."""
     if found is None or found.map is None:
         return {}

@@ -24,7 +24,7 @@ from mercer.playground._catalogue import ESTIMATORS, FORMULA, KERNELS, LABELS, P
 from mercer.playground._formula import MAX_LETTERS, FormulaError, parse_kernel
 from mercer.playground._presets import PRESETS, Point, as_points, preset
 
-__all__ = ["LIMITS", "PARAMETERS", "Column", "State", "StateError"]
+__all__ = ["LIMITS", "PARAMETERS", "AxisColumn", "State", "StateError"]
 
 _PACKED = np.dtype([("x", "<i2"), ("y", "<i2"), ("label", "u1")])
 
@@ -48,7 +48,7 @@ class StateError(ValueError):
     """A link or an input that is no state; the message says what, and what is allowed."""
 
 
-class Column(NamedTuple):
+class AxisColumn(NamedTuple):
     """A column of a file: its values are middle + unit · coordinate."""
 
     name: str
@@ -88,7 +88,7 @@ class State:
     epsilon: float = _slider(
         0.2, "ε", "half width of the tube in which errors cost nothing", 0.0, 2.0, 0.01
     )
-    nu: float = _slider(0.2, "ν", "largest fraction of points outside of the region", 0.01, 1, 0.01)
+    nu: float = _slider(0.2, "ν", "largest fraction of points outside the region", 0.01, 1, 0.01)
     alpha: float = _slider(
         0.1, "α", "regularisation: a large α gives a smooth curve", 1e-4, 1e2, 0.05, is_log=True
     )
@@ -97,10 +97,10 @@ class State:
         0.5, "γ", "inverse width of the kernel: a large γ is local", 1e-2, 1e2, 0.05, is_log=True
     )
     degree: int = _slider(3, "degree", "of the polynomial", 1, 8, 1, is_whole=True)
-    coef0: float = _slider(1.0, "c₀", "constant inside of the kernel", -2.0, 2.0, 0.05)
+    coef0: float = _slider(1.0, "c₀", "constant inside the kernel", -2.0, 2.0, 0.05)
     step: int | None = None  #: steps taken in step mode; None is the finished fit
     folds: int = 0  #: of cross-validation, which predicts held-out points; 0: none
-    columns: tuple[Column, ...] = ()  #: of x and y: names and units of the axes
+    columns: tuple[AxisColumn, ...] = ()  #: of x and y: names and units of the axes
     classes: tuple[str, ...] = ()  #: names of the first classes, where they are not A, B, C, D
 
     def __post_init__(self) -> None:
@@ -287,10 +287,10 @@ def _number(name: str, text: str, kind: type) -> Any:
         ) from None
 
 
-def _column(name: str, text: str) -> Column:
+def _column(name: str, text: str) -> AxisColumn:
     words, _, numbers = text.rpartition("|")
     words, _, middle = words.rpartition("|")
-    return Column(words, _number(name, middle, float), _number(name, numbers, float))
+    return AxisColumn(words, _number(name, middle, float), _number(name, numbers, float))
 
 
 def _pack(points: tuple[Point, ...]) -> str:

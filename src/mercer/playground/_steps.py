@@ -16,10 +16,11 @@ import numpy as np
 
 import mercer
 from mercer._expansion import Expansion
+from mercer._precision import EPS
 from mercer._result import Result, Status
 from mercer._threads import Workers
 from mercer.certificates._box_qp import certify, kkt_groups
-from mercer.certificates._certificate import EPS, relative
+from mercer.certificates._certificate import relative
 from mercer.estimators._dual_view import KKTGroup
 from mercer.gram import BlockedGram
 from mercer.kernels import Precomputed

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer.playground._catalogue import LABELS
 from mercer.playground._presets import as_points
-from mercer.playground._state import LIMITS, Column, StateError
+from mercer.playground._state import LIMITS, AxisColumn, StateError
 
 __all__ = ["read_csv"]
 
@@ -46,7 +46,7 @@ def read_csv(text: str) -> tuple[dict[str, Any], str]:
         )
     middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
     unit = np.where(half > 0, half, 1.0) / (0.8 * LIMITS.extent)
-    columns = tuple(map(Column, names, middle.tolist(), unit.tolist()))
+    columns = tuple(map(AxisColumn, names, middle.tolist(), unit.tolist()))
     labels = np.array([classes.index(mark) for mark in marks])
     note = f"Read {len(rows)} points from {names[0]} and {names[1]}"
     note += f"; classes {', '.join(classes)}." if len(classes) > 1 else "."

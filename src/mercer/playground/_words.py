@@ -103,7 +103,7 @@ def notes(state: State, found: Fit, labels: np.ndarray) -> tuple[str, ...]:
         )
     X, y = rows_and_targets(state)
     values = np.asarray(found.decide(X))
-    what = {"perceptron": "mistakes", "ridge": "|c|"}.get(state.machine, "α")
+    what = ESTIMATORS[state.machine].coefficient
     words: dict[int, str] = {}
     if ESTIMATORS[state.machine].has_box:
         words = {KKTGroup.BOUND: " (at its bound)", KKTGroup.FREE: " (free)"}

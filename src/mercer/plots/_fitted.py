@@ -23,6 +23,7 @@ from mercer.estimators._dual_view import (
     KKTGroup,
     Loss,
     TaskDuals,
+    codes_of,
     is_fitted_on,
     loss_of,
 )
@@ -184,10 +185,7 @@ class FittedView:
             raise ValueError(f"y must have one entry for each of {self.n} rows, got {y.shape}.")
         if not self.is_classifier:
             return y.astype(np.float64), None
-        unknown = np.setdiff1d(y, self.model.classes_)
-        if unknown.size:
-            raise ValueError(f"y has labels {self.name} does not know: {unknown[:5].tolist()}.")
-        return y, np.searchsorted(self.model.classes_, y)
+        return y, codes_of(self.model, y)
 
 
 def _as_rows(X: Any) -> Any:

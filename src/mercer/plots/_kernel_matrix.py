@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer._multiclass import by_class
+from mercer._precision import TINY
 from mercer.gram import BlockedGram
 from mercer.gram._psd import check_kernel
 from mercer.kernels import Kernel, Linear, as_kernel
@@ -242,7 +243,7 @@ class SpectrumDisplay(_KernelDisplay):
 
         def dots(which: np.ndarray, marker: str, colour: str, label: str, size: int = 4) -> None:
             options = {"linestyle": "none", "color": colour, "markersize": size}
-            heights = np.maximum(sizes[which], np.finfo(float).tiny)
+            heights = np.maximum(sizes[which], TINY)
             ax.plot(number[which], heights, marker, label=f"{label} ({which.sum()})", **options)
 
         dots(above, "o", style.BLUE, "positive")

@@ -23,7 +23,7 @@ from typing import Self
 import numpy as np
 
 from mercer._numba import compiled
-from mercer.problems._losses import UNIT
+from mercer._precision import UNIT
 from mercer.problems._regularized_loss import Bounds, bounds_of_sums
 
 __all__ = ["SimplexDuals"]

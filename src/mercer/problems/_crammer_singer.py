@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._numba import compiled
+from mercer._precision import UNIT
 from mercer.problems._class_simplex import SimplexDuals
-from mercer.problems._losses import UNIT
 
 __all__ = ["CrammerSinger"]
 

@@ -29,6 +29,8 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer._precision import EPS
+
 __all__ = ["BoxQP", "fill_from_front", "gap_terms"]
 
 # What a problem derives from its arrays.
@@ -152,6 +154,10 @@ def squared_gap_terms(alpha: np.ndarray, e: np.ndarray, D: np.ndarray) -> np.nda
 
 
 def fill_from_front(total: float, bound: np.ndarray) -> np.ndarray:
-    """Values in [0, bound] that sum to ``total``: each at its bound until nothing is left."""
+    """Values in [0, bound] that sum to ``total``: each at its bound until nothing is left.
+
+    What is missing to a bound, or left for the next value, only by rounding is neither.
+    """
     before = np.concatenate([[0.0], np.cumsum(bound)[:-1]])
-    return np.clip(total - before, 0.0, bound)
+    left, rounding = total - before, 8 * EPS * abs(total)
+    return np.where(left <= rounding, 0.0, np.where(left >= bound - rounding, bound, left))

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled, larger, smaller
-from mercer.problems._losses import EPSILON_INSENSITIVE, LOGISTIC, SQUARED, UNIT, interval_gap
+from mercer._precision import UNIT
+from mercer.problems._losses import EPSILON_INSENSITIVE, LOGISTIC, SQUARED, interval_gap
 
 __all__ = ["bounded_gap_terms"]
 

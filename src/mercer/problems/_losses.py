@@ -32,7 +32,6 @@ __all__ = [
     "LOGISTIC",
     "SQUARED",
     "UNBOUNDED",
-    "UNIT",
     "capacity",
     "clip_to_domain",
     "directional_derivatives",
@@ -50,8 +49,6 @@ __all__ = [
 EPSILON_INSENSITIVE, SQUARED, LOGISTIC = range(3)
 # The end of an interval that has none; finite, so that 0 · UNBOUNDED is 0.
 UNBOUNDED = 1e200
-# The unit roundoff of float64.
-UNIT = float(np.finfo(np.float64).epsneg)
 # A dual counts as at its bound C up to the rounding of a few products.
 _AT_BOUND = 1 - 1e-12
 

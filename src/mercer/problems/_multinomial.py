@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._precision import UNIT
 from mercer.problems._class_simplex import SimplexDuals
-from mercer.problems._losses import UNIT
 from mercer.problems._regularized_loss import NO_PENALTY
 
 __all__ = ["Multinomial", "softmax"]

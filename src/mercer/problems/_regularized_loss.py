@@ -26,13 +26,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._precision import UNIT
 from mercer.problems._loss_bounds import bounded_gap_terms
 from mercer.problems._losses import (
     EPSILON_INSENSITIVE,
     LOGISTIC,
     SQUARED,
     UNBOUNDED,
-    UNIT,
     capacity,
     clip_to_domain,
     loss_and_gap,

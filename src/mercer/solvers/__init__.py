@@ -28,12 +28,13 @@ from mercer.kernels._registry import load_path
 from mercer.solvers._base import require
 from mercer.solvers._registry import NAMES, Choice, choose, make_solver
 from mercer.solvers._stopping import Progress, Stopping
-from mercer.solvers.smo._many_pairs import solve_class_pairs
+from mercer.solvers.smo._many_pairs import ClassPairs, solve_class_pairs
 from mercer.solvers.smo._solver import SMO
 
 __all__ = [
     "SMO",
     "Choice",
+    "ClassPairs",
     "Progress",
     "Stopping",
     "choose",

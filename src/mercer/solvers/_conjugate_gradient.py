@@ -28,14 +28,14 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._result import Status
-from mercer.certificates._certificate import EPS
 from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import BlockedGram, SymmetricGram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
 from mercer.gram._entry_error import EntryError, gamma
 from mercer.gram._low_rank import nystrom_factor, random_landmarks
+from mercer.gram._machine import MACHINE, pieces
 from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = [
@@ -127,7 +127,7 @@ class NystromPreconditioner:
     """M⁻¹ of D K D + αI, from ``rank`` random landmarks; `is_complete` unless stopped."""
 
     def __init__(self, gram: BlockedGram, scale: np.ndarray, rank: int, stop: Callable[[], bool]):
-        self._workers, self._cut = gram.workers, pieces(gram.n, TILE_ROWS)
+        self._workers, self._cut = gram.workers, pieces(gram.n, MACHINE.tile_rows)
         factor = nystrom_factor(gram, random_landmarks(gram.n, rank), stop=stop)
         self.is_complete = factor is not None
         if factor is None:

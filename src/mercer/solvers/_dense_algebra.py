@@ -21,9 +21,8 @@ from scipy import linalg
 
 from mercer._threads import Workers, single_threaded_blas
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import LANES, SIDE, chunked
-from mercer.gram._machine import MACHINE
+from mercer.gram._machine import MACHINE, pieces
 
 __all__ = [
     "cholesky",

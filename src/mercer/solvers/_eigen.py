@@ -23,9 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._result import Status, final_status
 from mercer._threads import single_threaded_blas
-from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
@@ -44,8 +44,8 @@ class EigenSettings:
     dense_rows: int = 300
     # Beyond this fraction of all eigenvectors an iteration saves nothing.
     dense_fraction: float = 0.1
-    # Up to this number of rows all eigenvectors are computed: LAPACK may lose some of many equal
-    # eigenvalues where only some are asked for.
+    # Up to this number of rows all eigenvectors are computed. LAPACK may lose some of many equal
+    # eigenvalues where only some are asked for, and of more rows they are computed if it did.
     all_vectors_rows: int = 256
     # Vectors of the first block beyond those asked for, and those a restart keeps beyond them.
     extra: int = 8
@@ -160,17 +160,20 @@ class EigenSolver:
     def _decompose(self, gram: BlockedGram, k: int, stopping: Stopping) -> EigenSolution | None:
         """By LAPACK; None if it was stopped before the decomposition."""
         n = gram.n
-        K = kernel_matrix(gram, stopping.is_stopped)
-        if K is None:
-            return None
-        centring = Centring.of(gram, K.sum(axis=0))
-        K -= centring.row_means
-        K -= centring.row_means[:, np.newaxis] - centring.mean
-        how: dict = {"subset_by_index": (n - k, n - 1)}
+        ways: list[dict] = [{"subset_by_index": (n - k, n - 1)}, {"driver": "evd"}]
         if 1 < n <= self.settings.all_vectors_rows:  # SciPy below 1.13 cannot with one row
-            how = {"driver": "evd"}
-        values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, **how)
-        del K
+            del ways[0]
+        for how in ways:
+            K = kernel_matrix(gram, stopping.is_stopped)
+            if K is None:
+                return None
+            centring = Centring.of(gram, K.sum(axis=0))
+            K -= centring.row_means
+            K -= centring.row_means[:, np.newaxis] - centring.mean
+            values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, **how)
+            del K
+            if values.size >= k:
+                break
         lowest = float(values[0])
         values, vectors = values[-k:][::-1], vectors[:, -k:][:, ::-1]
         product = error_norm(gram, _centred(vectors))

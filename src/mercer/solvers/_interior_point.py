@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.gram import Gram
 from mercer.kernels import Linear
@@ -370,7 +371,7 @@ def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:
     """Φ with K = ΦΦᵀ: eigenvectors times the roots of their eigenvalues, zeros left out."""
     values, vectors = np.linalg.eigh(K)
     _refuse_indefinite(float(values[0]), K, gram, name)
-    keep = values > max(values[-1], 0.0) * K.shape[0] * np.finfo(np.float64).eps
+    keep = values > max(values[-1], 0.0) * K.shape[0] * EPS
     return vectors[:, keep] * np.sqrt(values[keep])
 
 

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from mercer._precision import EPS
 from mercer._result import Result, Status
-from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, CachedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import bounded_product
 from mercer.gram._low_rank import NystromFactor, nystrom_factor, random_landmarks
+from mercer.gram._machine import MACHINE, pieces
 from mercer.problems import Logistic
 from mercer.solvers._conjugate_gradient import column_dots, conjugate_gradient
 from mercer.solvers._stopping import Progress, Stopping
@@ -42,7 +42,7 @@ __all__ = ["NewtonCG", "with_bounds"]
 
 
 @dataclass(frozen=True)
-class NewtonSettings:
+class NewtonCGSettings:
     """Tuning constants of `NewtonCG`."""
 
     # Of the preconditioner: the number, and the fraction of the largest eigenvalue of K below which
@@ -66,7 +66,7 @@ class NewtonSettings:
     grace_seconds: float = 0.3
 
 
-DEFAULTS = NewtonSettings()
+DEFAULTS = NewtonCGSettings()
 
 
 class _Task:
@@ -90,7 +90,7 @@ class _Task:
         return self.gap / self.problem.primal(self.beta, self.f, self.b)  # the value is positive
 
     def move(
-        self, delta: np.ndarray, K_delta: np.ndarray, slope: float, settings: NewtonSettings
+        self, delta: np.ndarray, K_delta: np.ndarray, slope: float, settings: NewtonCGSettings
     ) -> bool:
         """Backtracking line search along δ by Armijo's rule; False if it fails."""
         problem, before = self.problem, self.problem.primal(self.beta, self.f, self.b)
@@ -111,7 +111,7 @@ class NewtonCG:
 
     tol: float = 1e-6  # relative duality gap at which to stop
     max_iter: int = 100  # Newton steps
-    settings: NewtonSettings = DEFAULTS
+    settings: NewtonCGSettings = DEFAULTS
 
     def solve(
         self, problems: Sequence[Logistic], whole: CachedGram, stopping: Stopping
@@ -199,7 +199,8 @@ class NewtonCG:
             task.steps += steps
             slope = float(delta[:, i] @ KR[:, i])
             if not task.move(delta[:, i], K_delta[:, i], slope, self.settings):
-                task.met_negative_curvature |= slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
+                is_negative = slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
+                task.met_negative_curvature |= is_negative and whole.is_psd is not True
                 stuck.append(task)
         return stuck
 
@@ -255,7 +256,7 @@ class _Hessian:
         self.D, self.basis = D, basis
         self.total = D.sum(axis=0) if fit_intercept else None
         V = basis.F
-        cut = pieces(len(V), TILE_ROWS)
+        cut = pieces(len(V), MACHINE.tile_rows)
         self.factors = []
         for i, d in enumerate(D.T):
 
@@ -309,7 +310,8 @@ def _residuals(
     lengths = np.sqrt(column_dots(R, R) * column_dots(KR, KR))
     for task, squared, length in zip(tasks, column_dots(R, KR), lengths, strict=True):
         task.gap = max(float(squared), 0.0) / 2
-        task.met_negative_curvature |= bool(squared < -rounding * length)
+        is_negative = bool(squared < -rounding * length)
+        task.met_negative_curvature |= is_negative and whole.is_psd is not True
     return R, KR
 
 
@@ -340,14 +342,13 @@ def with_bounds(
     results: Sequence[Result],
     gram: BlockedGram,
     stopping: Stopping,
-    settings: NewtonSettings = DEFAULTS,
 ) -> list[Result]:
     """The results with f, a bound on its errors, and one on the length of w − w̃.
 
     w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
     given ``grace_seconds`` for that; beyond it the errors are infinite, but for the model β = 0.
     """
-    stop = stopping.grace(settings.grace_seconds)
+    stop = stopping.grace(DEFAULTS.grace_seconds)
     R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
     V = np.column_stack([*(r.beta for r in results), *R])
     found = bounded_product(gram, V, stop)

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
-from mercer.certificates._certificate import EPS
 from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms
@@ -39,7 +39,7 @@ from mercer.solvers._conjugate_gradient import (
 )
 from mercer.solvers._stopping import Stopping
 
-__all__ = ["RidgeSettings", "RidgeSolver", "Spectrum"]
+__all__ = ["Eigensystem", "RidgeSettings", "RidgeSolver"]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class RidgeSolver:
         chosen = random_landmarks(gram.n, self.settings.sample_rows)
         weight = None if problem.weight is None else problem.weight[chosen]
         part = Ridge(problem.Y[chosen], problem.alpha, weight)
-        values = Spectrum(gram.take(chosen), part.scale).coefficients(part)
+        values = Eigensystem(gram.take(chosen), part.scale).coefficients(part)
         coef = np.zeros_like(problem.Y)
         coef[chosen] = values
         f, error = bounded_columns(gram, chosen, values)
@@ -196,7 +196,7 @@ class RidgeSolver:
         """By an eigendecomposition, if there is time for it; A is K, if it is known."""
         if dense.eigen_seconds(gram.n) > stopping.remaining or stopping.stopped is not None:
             return self._sample(problem, gram, stopping.stopped or Status.TIME_LIMIT, "eigen")
-        return Spectrum(gram, problem.scale, A).solve(problem, gram)
+        return Eigensystem(gram, problem.scale, A).solve(problem, gram)
 
 
 def _upper_sums(
@@ -221,7 +221,7 @@ def _product(gram: BlockedGram, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found
 
 
-class Spectrum:
+class Eigensystem:
     """D K D = V Λ Vᵀ: solutions for every α, and their leave-one-out errors.
 
     ``A`` is K, if it is known; it is overwritten.

@@ -24,8 +24,9 @@ import numpy as np
 from mercer._numba import REASSOCIATE, compiled
 from mercer._result import Status
 from mercer.gram import CachedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._base import never
 from mercer.gram._low_rank import kmeans_plus_plus
+from mercer.gram._machine import MACHINE, pieces
 from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = [
@@ -215,7 +216,7 @@ class Lloyd:
                 labels = before[:, part], after[:, part]
                 move(K, slots, *labels, weight[part], active, self.sums[:, :, columns])
 
-        self.whole.gram.workers.map(one, pieces(self.whole.n, TILE_ROWS))
+        self.whole.gram.workers.map(one, pieces(self.whole.n, MACHINE.tile_rows))
         if changed.size and is_stopped():
             return False
         for r in active:
@@ -236,7 +237,7 @@ class Lloyd:
                 out = self.new[r, columns], self.score[r, columns]
                 assign(self.sums[r, :, columns], self.labels[r, columns], *centres, *out)
 
-        self.whole.gram.workers.map(one, pieces(self.whole.n, TILE_ROWS))
+        self.whole.gram.workers.map(one, pieces(self.whole.n, MACHINE.tile_rows))
 
     def _fill_empty(self, r: int) -> None:
         """Give each empty cluster the point farthest from its centre: the objective falls by its
@@ -279,7 +280,7 @@ def spread_rows(
     weight: np.ndarray,
     k: int,
     rngs: Sequence[Any],
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> np.ndarray:
     """k-means++ in feature space: the labels of nearest centres, shape (starts, n).
 
@@ -305,7 +306,7 @@ def draw_rows(
     weight: np.ndarray,
     k: int,
     rngs: Sequence[Any],
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> np.ndarray:
     """Labels of nearest centres where these are k different rows drawn at random."""
     p = weight / weight.sum()
@@ -330,6 +331,6 @@ def _distances(whole: CachedGram, diag: np.ndarray, rows: np.ndarray) -> np.ndar
         K, slots = whole.tile(rows, columns)
         out[:, columns] = diag[rows, np.newaxis] + diag[columns] - 2.0 * K[slots]
 
-    whole.gram.workers.map(one, pieces(whole.n, TILE_ROWS))
+    whole.gram.workers.map(one, pieces(whole.n, MACHINE.tile_rows))
     np.maximum(out, 0.0, out=out)
     return out

@@ -23,7 +23,7 @@ import numpy as np
 from mercer._numba import REASSOCIATE, compiled
 from mercer._result import Status
 from mercer.gram import BlockedGram, CachedGram
-from mercer.gram._blocked import pieces
+from mercer.gram._machine import pieces
 from mercer.kernels import Linear
 from mercer.solvers._stopping import Progress, Stopping
 

@@ -232,7 +232,7 @@ class _Part(Stopping):
 
     @property
     def stopped(self) -> Status | None:
-        """Why the whole fit, or this part, has to stop now, or None."""
+        """Why the whole fit, or its part, has to stop now, or None."""
         stopped = self.fit.stopped
         if stopped is None and self.time_limit is not None and self.seconds >= self.time_limit:
             return Status.TIME_LIMIT

@@ -1,4 +1,4 @@
-"""Kernel SVMs and kernel logistic regression recomputed: objective, gap and violation as bounds.
+"""Kernel SVMs recomputed: objective, gap and violation as bounds.
 
 With f = Kβ, g = f + b, α = |β|, the bounds 0 ≤ α ≤ s and a₊ = max(0, a), every formulation has
 variables with a signed distance a from the edge of its loss (`_losses`; squared slack: a₊²), and
@@ -19,7 +19,6 @@ rounding) moved onto the variables with the smallest |a|: it adds |δ| (|a| + e)
 
 Without a bound (C = ∞), β and b are scaled by the smallest t that makes all rows feasible for any
 error e: P − D = ½ (t − 1)² βᵀf + Σ α (t y g − 1).
-    logistic   P = ½βᵀf + Σ s log(1 + exp(−y g))    gap = ½(β − β̃)ᵀK(β − β̃),  β̃ = y s σ(−y g)
 """
 
 from __future__ import annotations
@@ -31,15 +30,21 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import SETTINGS as REFERENCE
 from mercer.kernels._reference import Sums
-from mercer.verification._formulations import Formulation, Posed, Task
-from mercer.verification._losses import LOGISTIC
-from mercer.verification._rounding import EPS, SETTINGS, total
+from mercer.verification._formulations import Formulation, ModelTask, Posed
+from mercer.verification._rounding import SETTINGS, total
 
-__all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total_certificate"]
+__all__ = [
+    "VerifiedCertificate",
+    "overflow_is_infinite",
+    "recompute_svm",
+    "refined",
+    "total_certificate",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +77,7 @@ class VerifiedCertificate(Certificate):
 
 
 # Numbers that overflow are infinite: then so is the gap.
-_overflow_is_infinite = np.errstate(over="ignore", invalid="ignore")
+overflow_is_infinite = np.errstate(over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +91,8 @@ class Recomputed:
     open: np.ndarray
 
 
-@_overflow_is_infinite
-def recompute_svm(model: Any, formulation: Formulation, task: Task) -> VerifiedCertificate:
+@overflow_is_infinite
+def recompute_svm(model: Any, formulation: Formulation, task: ModelTask) -> VerifiedCertificate:
     """The certificate of one task; rows for which rounding matters are computed again."""
     params = model.get_params()
     posed = formulation(params, task)
@@ -95,10 +100,10 @@ def recompute_svm(model: Any, formulation: Formulation, task: Task) -> VerifiedC
     rows = _uncertain(task, values)
     sums = task.refine(rows) if rows.size else None
     if sums is not None:
-        task = _refined(task, rows, sums)
+        task = refined(task, rows, sums)
         posed = formulation(params, task)
         values = _evaluate(model, params, task, posed)
-    return _certificate(model, task, posed, values)
+    return _certify(model, task, posed, values)
 
 
 def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
@@ -116,7 +121,8 @@ def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertifica
     )
 
 
-def _refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
+def refined(task: ModelTask, rows: np.ndarray, sums: Sums) -> ModelTask:
+    """The task with f of some rows as computed again, where that is more precise."""
     better = sums.error < task.f.error[rows]
     rows, count = rows[better], int(np.count_nonzero(better))
     if not count:
@@ -128,7 +134,7 @@ def _refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
     return replace(task, f=new, refined=how)
 
 
-def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
+def _uncertain(task: ModelTask, values: Recomputed) -> np.ndarray:
     """The rows to compute again: those that leave most open, until the rest leaves little."""
     part = values.open
     if not part.sum() > 1:
@@ -139,7 +145,7 @@ def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
     return np.sort(order[: min(max(needed, 1), most)])
 
 
-def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
+def _evaluate(model: Any, params: dict, task: ModelTask, posed: Posed) -> Recomputed:
     quad, quad_error = task.squared_norm()
     squared = (max(quad - quad_error, 0.0) if quad >= 0 else quad - quad_error, quad + quad_error)
     box = np.clip(posed.alpha, 0.0, posed.s)
@@ -167,7 +173,7 @@ def _allowed(primal: float, gap: tuple[float, float]) -> float:
 
 
 def _bounded(
-    task: Task,
+    task: ModelTask,
     posed: Posed,
     box: np.ndarray,
     squared: tuple[float, float],
@@ -198,7 +204,7 @@ def _bounded(
 
 
 def _unbounded(
-    task: Task, posed: Posed, squared: tuple[float, float], moved: float, spread: float
+    task: ModelTask, posed: Posed, squared: tuple[float, float], moved: float, spread: float
 ) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:
     """The same for C = ∞: the model is scaled until every row is feasible."""
     g, error = task.residuals(np.zeros(len(task.y)))
@@ -242,7 +248,7 @@ def _smallest_scale(need: np.ndarray, have: np.ndarray) -> float:
     return least if least <= most else np.inf
 
 
-def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float]:
+def _repair(task: ModelTask, posed: Posed, clipped: np.ndarray) -> tuple[float, float]:
     """What moving α into its box and its sums to their values adds: Σ|δ|(|a| + e) and Σ|δ|√k.
 
     Terms are computed for α within the box, so clipping costs no more than its part of √(δᵀKδ).
@@ -270,7 +276,7 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
 
 
 def _violation(
-    model: Any, params: dict, task: Task, posed: Posed
+    model: Any, params: dict, task: ModelTask, posed: Posed
 ) -> tuple[tuple[float, float, float], tuple[float, float], np.ndarray]:
     """The largest violating pair (low, estimate, high), the bias interval, and rows to refine."""
     below = posed.alpha < posed.s * SETTINGS.at_bound
@@ -303,7 +309,7 @@ def _violation(
     return (*found.tolist(),), (float(min(mean)), float(max(mean))), part  # type: ignore[return-value]
 
 
-def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> VerifiedCertificate:
+def _certify(model: Any, task: ModelTask, posed: Posed, values: Recomputed) -> VerifiedCertificate:
     (primal_low, primal), (gap_low, gap) = values.primal, values.gap
     quad, quad_error = task.squared_norm()
     row_alpha = np.bincount(posed.row, np.abs(posed.alpha), len(task.y))
@@ -334,13 +340,17 @@ def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> Ve
 
 
 def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> Status:
-    """By the violation; why a model missed its tolerance only the fit can know.
+    """By the violation or, with gap_tol, the gap; why a model missed it only the fit can know.
 
     Of one that is said to be solved: the limit of float64, where rounding leaves that open.
     """
     if quad_high < 0:
         return Status.NOT_PSD
-    is_solved = values.violation[2] <= model.tol * (1 + SETTINGS.tol_slack)
+    ends, tol = (values.violation[0], values.violation[2]), model.tol
+    if (gap_tol := getattr(model, "gap_tol", None)) is not None:
+        low, high = (relative(gap, values.primal[1]) for gap in values.gap)
+        ends, tol = (low, high), gap_tol * (1 + SETTINGS.gap_tol_slack)
+    is_solved = ends[1] <= tol * (1 + SETTINGS.tol_slack)
     if posed.must_be_negative and is_solved and not values.primal[1] < 0:
         return Status.DEGENERATE
     if np.isfinite(values.gap[1]) and is_solved:
@@ -348,53 +358,5 @@ def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> S
     stated = getattr(getattr(model, "certificate_", None), "status", Status.SOLVED)
     if not stated.is_solved:
         return stated
-    is_open = not is_solved and values.violation[0] <= model.tol
+    is_open = not is_solved and ends[0] <= tol
     return Status.STALLED if is_open else Status.NOT_REACHED
-
-
-@_overflow_is_infinite
-def recompute_logistic(model: Any, task: Task) -> VerifiedCertificate:
-    """The certificate of one logistic task."""
-    y, beta, b, one = task.y, task.beta, task.b, SETTINGS.summed
-    v, error = task.residuals(np.zeros(len(y)))
-    a, s = y * v, model.C * task.weight  # a = −y g
-    closing = y * LOGISTIC.dual(s, a)
-    if model.fit_intercept:  # a feasible dual point: the side with the larger sum is scaled
-        sums = [math.fsum(closing[side]) for side in (closing > 0, closing < 0)]
-        least = min(abs(part) for part in sums)
-        factors = [least / abs(part) if part else 1.0 for part in sums]
-        closing = closing * np.where(closing > 0, *factors)
-    wrong = s * (error / 4 + 4 * EPS)  # of β̃: the slope of σ is at most ¼
-    quad, quad_error = task.squared_norm()
-    loss = [math.fsum(LOGISTIC.value(s, a + k * error)) for k in (-1, 1)]
-    away = closing - beta
-    image = task.product(away)
-    squared = max(float(away @ image.high), 0.0)
-    open_part = float(np.abs(away) @ image.error)
-    root = float(wrong @ np.sqrt(task.diag(np.arange(len(y))))) if np.any(wrong) else 0.0
-    norms = [max(0.0, np.sqrt(max(0.0, squared + k * open_part)) + k * root) for k in (-1, 1)]
-    drift = abs(b * math.fsum(closing)) if model.fit_intercept else 0.0
-    drift_error = abs(b) * float(wrong.sum()) if model.fit_intercept else 0.0
-    primal_low = ((quad - quad_error) / 2 + loss[0]) * (1 - one)
-    primal = ((quad + quad_error) / 2 + loss[1]) * (1 + one)
-    gap = (norms[1] * norms[1] / 2 + drift + drift_error) * (1 + one)
-    if model.fit_intercept:  # what scaling costs
-        terms = [LOGISTIC.gap_terms(s, np.abs(closing), a + k * error) for k in (-1, 1)]
-        gap += math.fsum(np.maximum(*terms)) * (1 + one)
-    gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - one))
-    is_solved = relative(gap, primal) <= model.tol * (1 + SETTINGS.gap_tol_slack)
-    values = primal, primal_low - gap, gap, np.sqrt(max(quad, 0.0))
-    return VerifiedCertificate.of(
-        *values,
-        (np.count_nonzero(beta == 0), 0, beta.size),
-        kkt_violation=float(np.sqrt(squared)),
-        bias_interval=(b, b),
-        status=Status.SOLVED if is_solved else Status.NOT_REACHED,
-        name=task.name,
-        unit="products with K",
-        primal_low=primal_low,
-        gap_low=gap_low,
-        violation_low=norms[0],
-        violation_high=norms[1],
-        precision=task.precision,
-    )

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._residuals import RidgeCertificate
 from mercer.kernels._reference import bounded_sums, kernel_matrix
 from mercer.verification._low_rank import LANDMARK_CUTOFF
-from mercer.verification._rounding import EPS, SETTINGS, total
+from mercer.verification._rounding import SETTINGS, total
 
 __all__ = ["recompute_feature_ridge"]
 

@@ -13,19 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums, bounded_sums, diagonal, precise_sums
-from mercer.verification._losses import HINGE, SQUARED_HINGE, Loss
-from mercer.verification._rounding import EPS, SETTINGS, total
+from mercer.verification._losses import HINGE, SQUARED_HINGE, EdgeLoss
+from mercer.verification._rounding import SETTINGS, total
 
-__all__ = ["Formulation", "Posed", "Task", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
+__all__ = ["Formulation", "ModelTask", "Posed", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
 
 
 Move = tuple[float, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class ModelTask:
     """One binary task of a model, restricted to ``rows`` of X, of positive weight."""
 
     name: str
@@ -68,13 +69,13 @@ class Task:
         """target − f − b and its error."""
         high, _ = dd.add(dd.two_sum(target, -self.b), (-self.f.high, -self.f.low))
         size = np.abs(target) + abs(self.b) + np.abs(self.f.high)
-        return high, self.f.error + EPS * np.abs(high) + 8 * dd.UNIT * size
+        return high, self.f.error + EPS * np.abs(high) + 8 * dd.DOUBLED_UNIT * size
 
     def squared_norm(self) -> tuple[float, float]:
         """βᵀf and its error."""
         high, low = dd.two_product(self.beta, self.f.high)
         value = total(high) + total(low) + float(self.beta @ self.f.low)
-        rounding = 4 * EPS * abs(value) + 8 * dd.UNIT * float(np.abs(high).sum())
+        rounding = 4 * EPS * abs(value) + 8 * dd.DOUBLED_UNIT * float(np.abs(high).sum())
         return value, float(np.abs(self.beta) @ self.f.error) * 1.01 + rounding
 
 
@@ -111,7 +112,7 @@ class Posed:
     C: np.ndarray | None = None
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> EdgeLoss:
         return HINGE if self.C is None else SQUARED_HINGE
 
     @property
@@ -127,31 +128,31 @@ class Posed:
         return replace(self, s=np.full(len(self.s), np.inf), C=self.s, off=off)
 
 
-Formulation = Callable[[dict, Task], Posed]
+Formulation = Callable[[dict, ModelTask], Posed]
 
 
-def svc(params: dict, task: Task) -> Posed:
+def svc(params: dict, task: ModelTask) -> Posed:
     alpha = task.y * task.beta
     moves, drift = _zero_sum(params, alpha, task.y)
     s = params["C"] * task.weight
     return _one_sided(task, alpha, s, task.y, task.y, moves, drift).squared(params)
 
 
-def nu_svc(params: dict, task: Task) -> Posed:
+def nu_svc(params: dict, task: ModelTask) -> Posed:
     y, s = task.y, task.weight
     nu_sum = params["nu"] * math.fsum(s)
     rho = nu_sum / _size(task.beta)
     alpha = y * task.beta * rho
     groups = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
-    moves = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
-    drift = max(move[0] for move in moves) / max(nu_sum, 1e-300)
+    found = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
+    moves, drift = found[0][0] + found[1][0], max(found[0][1], found[1][1]) / max(nu_sum, 1e-300)
     unit = 0.0 if _is_unscaled(task, rho, nu_sum) else 1.0
     posed = _one_sided(task, alpha, s, y, unit * y, moves, drift, groups)
     # Only P < 0 shows that ρ > 0 at the optimum.
     return replace(posed, scale=rho, rest=-nu_sum * rho * unit, must_be_negative=True)
 
 
-def _is_unscaled(task: Task, rho: float, nu_sum: float) -> bool:
+def _is_unscaled(task: ModelTask, rho: float, nu_sum: float) -> bool:
     """Whether a model of ν-SVC was published with ρ = 0, its coefficients not divided by it.
 
     Such are those of fits stopped far from the optimum. Σα = νΣs then says ρ = 1, for which P is
@@ -164,17 +165,17 @@ def _is_unscaled(task: Task, rho: float, nu_sum: float) -> bool:
     return bool(losses[0] < losses[1] - nu_sum)
 
 
-def one_class(params: dict, task: Task) -> Posed:
+def one_class(params: dict, task: ModelTask) -> Posed:
     s, n = task.weight, len(task.weight)
     nu_sum = params["nu"] * math.fsum(s)
-    move = _to_sum(task.beta, s, np.arange(n), nu_sum)
-    drift = max(0.0, move[0] - 8 * EPS * nu_sum) / max(nu_sum, 1e-300)
-    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), [move], drift)
+    moves, drift = _to_sum(task.beta, s, np.arange(n), nu_sum)
+    drift = max(0.0, drift - 4 * EPS * nu_sum) / max(nu_sum, 1e-300)
+    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), moves, drift)
     return replace(posed, rest=task.b * nu_sum)
 
 
 def _one_sided(
-    task: Task,
+    task: ModelTask,
     alpha: np.ndarray,
     s: np.ndarray,
     sign: np.ndarray,
@@ -192,7 +193,7 @@ def _one_sided(
     )
 
 
-def svr(params: dict, task: Task) -> Posed:
+def svr(params: dict, task: ModelTask) -> Posed:
     alpha, sign, sides = _two_sided(task)
     moves, drift = _zero_sum(params, alpha, sign)
     every, epsilon = [np.concatenate(sides)], float(params["epsilon"])
@@ -200,7 +201,7 @@ def svr(params: dict, task: Task) -> Posed:
     return _regression(params, task, *residuals, epsilon, every, moves, drift).squared(params)
 
 
-def nu_svr(params: dict, task: Task) -> Posed:
+def nu_svr(params: dict, task: ModelTask) -> Posed:
     """ε is not a parameter but part of the objective."""
     s = params["C"] * task.weight
     v, error = task.residuals(task.y)
@@ -227,7 +228,7 @@ def nu_svr(params: dict, task: Task) -> Posed:
     )
 
 
-def _two_sided(task: Task) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+def _two_sided(task: ModelTask) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """α of the two edges of every row, their signs, and the variables of either side."""
     n = len(task.y)
     alpha = np.concatenate([np.maximum(task.beta, 0), np.maximum(-task.beta, 0)])
@@ -236,7 +237,7 @@ def _two_sided(task: Task) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
 
 def _regression(
     params: dict,
-    task: Task,
+    task: ModelTask,
     v: np.ndarray,
     error: np.ndarray,
     epsilon: float,
@@ -291,8 +292,19 @@ def _zero_sum(params: dict, alpha: np.ndarray, sign: np.ndarray) -> tuple[list[M
     return [(abs(drift), side, np.maximum(alpha, 0.0))], abs(drift) / _size(alpha)
 
 
-def _to_sum(alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float) -> Move:
-    """The move that gives α of a group the required sum, up to the rounding of that sum."""
-    drift = math.fsum([*alpha[group], -required])
-    slack = np.maximum(alpha if drift > 0 else s - alpha, 0.0)
-    return abs(drift) + 4 * EPS * required, group, slack
+def _to_sum(
+    alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float
+) -> tuple[list[Move], float]:
+    """The moves that give α of a group the required sum, and its drift.
+
+    The required sum was rounded, so that small moves may be needed in either direction. There are
+    feasible α: what a move lacks beyond all that is available is rounding.
+    """
+    drift, rounding = math.fsum([*alpha[group], -required]), 4 * EPS * required
+    moves: list[Move] = []
+    for amount, available in ((drift + rounding, alpha), (rounding - drift, s - alpha)):
+        if amount > 0:
+            slack = np.maximum(available, 0.0)
+            lacking = amount - math.fsum(slack[group])
+            moves.append((np.inf if 0 < lacking <= 2 * rounding else amount, group, slack))
+    return moves, abs(drift)

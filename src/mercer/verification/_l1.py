@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.verification._rounding import UNIT_ROUNDOFF, total
+from mercer._precision import UNIT
+from mercer.verification._rounding import total
 
 __all__ = ["excess", "feasible_factor", "norm_terms"]
 
@@ -43,15 +44,15 @@ def norm_terms(
     ``loss`` is an upper bound of Σ L.
     """
     below = 1 - np.sign(w) * w_beta
-    wider = np.maximum(below + error + 2 * UNIT_ROUNDOFF * (1 + np.abs(w_beta)), 0.0)
+    wider = np.maximum(below + error + 2 * UNIT * (1 + np.abs(w_beta)), 0.0)
     norm, plain, high = total(np.abs(w)), total(np.abs(w) * below), total(np.abs(w) * wider)
     if kappa:
         norm += kappa * abs(b)
         apart = kappa - np.sign(b) * beta_sum
         plain += abs(b) * apart
-        high += abs(b) * max(apart + 8 * UNIT_ROUNDOFF * (kappa + abs(beta_sum)), 0.0)
+        high += abs(b) * max(apart + 8 * UNIT * (kappa + abs(beta_sum)), 0.0)
     value = norm + loss
-    largest = excess(np.abs(w_beta) + error, beta_sum, kappa) * (1 + 8 * UNIT_ROUNDOFF)
-    outside = max(1 - 1 / max(largest, 1.0), 0.0) + 16 * UNIT_ROUNDOFF
+    largest = excess(np.abs(w_beta) + error, beta_sum, kappa) * (1 + 8 * UNIT)
+    outside = max(1 - 1 / max(largest, 1.0), 0.0) + 16 * UNIT
     plain += (1 - 1 / max(excess(w_beta, beta_sum, kappa), 1.0)) * value
-    return norm, high * (1 + 8 * UNIT_ROUNDOFF) + outside * value, plain
+    return norm, high * (1 + 8 * UNIT) + outside * value, plain

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import UNIT
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.verification._l1 import excess, feasible_factor, norm_terms
@@ -41,12 +42,12 @@ from mercer.verification._losses import (
     HINGE,
     LOGISTIC,
     SQUARED_HINGE,
+    EdgeLoss,
     Edges,
-    Loss,
     edges,
     kkt_violation,
 )
-from mercer.verification._rounding import SETTINGS, UNIT_ROUNDOFF, column_sums, scores, total
+from mercer.verification._rounding import SETTINGS, column_sums, scores, total
 
 __all__ = ["recompute_linear"]
 
@@ -59,7 +60,7 @@ class _Task:
     w: np.ndarray
     b: float
     edges: Edges
-    loss: Loss
+    loss: EdgeLoss
     beta: np.ndarray | None
     kappa: float | None
     name: str
@@ -114,7 +115,7 @@ def recompute_linear(
     return summarise(found)
 
 
-def _loss(model: Any) -> Loss:
+def _loss(model: Any) -> EdgeLoss:
     if not hasattr(model, "loss"):
         return LOGISTIC
     return SQUARED_HINGE if "squared" in model.loss else HINGE
@@ -165,12 +166,12 @@ def _recompute(task: _Task, precise: bool) -> _Recomputed:
         alpha = np.minimum(alpha, of.C)
     beta = of.beta(alpha, n)
     w_beta, w_error = column_sums(task.X, beta, precise)
-    most = total(loss.value(of.C, ends[1])) * (1 + 12 * UNIT_ROUNDOFF)
-    least = total(loss.value(of.C, ends[0])) * (1 - 12 * UNIT_ROUNDOFF)
+    most = total(loss.value(of.C, ends[1])) * (1 + 12 * UNIT)
+    least = total(loss.value(of.C, ends[0])) * (1 - 12 * UNIT)
     gap = total(np.maximum(*(loss.gap_terms(of.C, alpha, end) for end in ends)))
-    gap += 6 * UNIT_ROUNDOFF * most  # C is a rounded product
+    gap += 6 * UNIT * most  # C is a rounded product
     plain = total(loss.gap_terms(of.C, alpha, a))
-    drift = total(beta) * (1 + 2 * UNIT_ROUNDOFF) if task.kappa == 0 else 0.0
+    drift = total(beta) * (1 + 2 * UNIT) if task.kappa == 0 else 0.0
     if drift:
         k, cost, moves_too_far = _drift_cost(task, alpha, ends, drift)
         is_infeasible = is_infeasible or moves_too_far
@@ -203,7 +204,7 @@ def _recompute_hard_margin(task: _Task, precise: bool) -> _Recomputed:
     alpha = of.alpha(task.beta)
     beta, is_infeasible = of.beta(alpha, n), _is_infeasible(task, alpha, n)
     w_beta, w_error = column_sums(task.X, beta, precise)
-    drift = total(beta) * (1 + 2 * UNIT_ROUNDOFF) if task.kappa == 0 else 0.0
+    drift = total(beta) * (1 + 2 * UNIT) if task.kappa == 0 else 0.0
     if drift:
         k = int(np.argmax(np.sign(drift) * of.sign * alpha))
         is_infeasible = is_infeasible or bool(abs(drift) > alpha[k])
@@ -212,15 +213,15 @@ def _recompute_hard_margin(task: _Task, precise: bool) -> _Recomputed:
     least, most = float((margin - error).min()), float((margin + error).min())
     gap = plain = primal = np.inf
     if least > 0:
-        t = (1 + 4 * UNIT_ROUNDOFF) / least
+        t = (1 + 4 * UNIT) / least
         apart, size = np.abs(t * task.w - w_beta), np.abs(w_beta) + np.abs(t * task.w)
-        excess = np.maximum(t * (margin + error) * (1 + 4 * UNIT_ROUNDOFF) - 1, 0.0)
-        gap = total((apart + w_error + 8 * UNIT_ROUNDOFF * size) ** 2) / 2
-        gap += total(alpha * excess) * (1 + 8 * UNIT_ROUNDOFF)
+        excess = np.maximum(t * (margin + error) * (1 + 4 * UNIT) - 1, 0.0)
+        gap = total((apart + w_error + 8 * UNIT * size) ** 2) / 2
+        gap += total(alpha * excess) * (1 + 8 * UNIT)
         plain = total(apart**2) / 2 + total(alpha * np.maximum(t * margin - 1, 0.0))
-        primal = t * t * square * (1 + 8 * UNIT_ROUNDOFF)
+        primal = t * t * square * (1 + 8 * UNIT)
     return _Recomputed(
-        primal=(square / most / most * (1 - 8 * UNIT_ROUNDOFF) if most > 0 else 0.0, primal),
+        primal=(square / most / most * (1 - 8 * UNIT) if most > 0 else 0.0, primal),
         gap=gap,
         plain_gap=plain,
         is_infeasible=is_infeasible,
@@ -244,13 +245,13 @@ def _squares(
     """½‖w‖² + ½κb²; the upper bound of ½‖w − Xᵀβ‖² + ½κ(b − Σβ/κ)², and it without rounding."""
     away = np.abs(w - w_beta)
     square, plain = total(w**2) / 2, total(away**2) / 2
-    widened = away * (1 + UNIT_ROUNDOFF) + error + 4 * UNIT_ROUNDOFF * np.abs(w_beta)
+    widened = away * (1 + UNIT) + error + 4 * UNIT * np.abs(w_beta)
     high = total(widened**2) / 2
     if kappa:
         square += kappa * b**2 / 2
         apart, size = abs(kappa * b - beta_sum), abs(kappa * b) + abs(beta_sum)
         plain += apart**2 / (2 * kappa)
-        high += (apart + 8 * UNIT_ROUNDOFF * size) ** 2 / (2 * kappa)
+        high += (apart + 8 * UNIT * size) ** 2 / (2 * kappa)
     return square, high, plain
 
 
@@ -292,7 +293,7 @@ def _drift_cost(
         max(float(loss.gap_terms(of.C[k], value, end[k])) for end in ends)
         for value in (alpha[k], max(moved, 0.0))
     )
-    return k, max(there - here, 0.0) + 16 * UNIT_ROUNDOFF * (here + there), bool(moved < 0)
+    return k, max(there - here, 0.0) + 16 * UNIT * (here + there), bool(moved < 0)
 
 
 def _magnitudes(X: Any, k: int) -> np.ndarray:
@@ -329,17 +330,17 @@ def _recompute_joint(
     g, error = (np.stack([pair[i] for pair in pairs], axis=1) for i in (0, 1))
     g_own, error_own = g[own][:, np.newaxis], error[own][:, np.newaxis]
     u = np.where(own, 0.0, 1.0 + g - g_own)
-    rounding = 3 * UNIT_ROUNDOFF * (1 + np.abs(g) + np.abs(g_own))
+    rounding = 3 * UNIT * (1 + np.abs(g) + np.abs(g_own))
     wide = np.where(own, 0.0, error + error_own + rounding)
     a = np.where(own, C[:, np.newaxis], 0.0) - beta
     off = max(float(np.max(-a / C[:, np.newaxis])), float(np.max(abs(beta.sum(axis=1)) / C)))
     below = u.max(axis=1, keepdims=True) - u
     high = (u + wide).max(axis=1, keepdims=True)
     worst = high - (u - wide)
-    gap = total(np.maximum(a, 0) * worst) * (1 + 16 * UNIT_ROUNDOFF)
+    gap = total(np.maximum(a, 0) * worst) * (1 + 16 * UNIT)
     plain = total(np.maximum(a, 0) * below)
     most, least = total(C * high[:, 0]), total(C * (u - wide).max(axis=1))
-    gap += 6 * UNIT_ROUNDOFF * most
+    gap += 6 * UNIT * most
     # The remaining Σβ_r is moved between classes, within rows that have the slack for it.
     sums = [total(column) for column in beta.T]
     drift = 1.01 * sum(abs(v) for v in sums) if kappa == 0 else 0.0
@@ -355,8 +356,8 @@ def _recompute_joint(
     used = np.where(own, a > 1e-12 * C[:, np.newaxis], beta < 0)
     return _Recomputed(
         primal=(
-            least * (1 - 8 * UNIT_ROUNDOFF) + square,
-            most * (1 + 8 * UNIT_ROUNDOFF) + square,
+            least * (1 - 8 * UNIT) + square,
+            most * (1 + 8 * UNIT) + square,
         ),
         gap=gap,
         plain_gap=plain,
@@ -377,9 +378,9 @@ def _largest(X: Any) -> float:
 
 def _certificate(model: Any, values: _Recomputed) -> Certificate:
     """Upper bounds of value and gap, a lower one of the dual: what is rounded up is added."""
-    primal = values.primal[1] * (1 + 8 * UNIT_ROUNDOFF)
-    least = values.primal[0] * (1 - 8 * UNIT_ROUNDOFF)
-    gap = (values.gap + max(primal - least, 0.0)) * (1 + 16 * UNIT_ROUNDOFF)
+    primal = values.primal[1] * (1 + 8 * UNIT)
+    least = values.primal[0] * (1 - 8 * UNIT)
+    gap = (values.gap + max(primal - least, 0.0)) * (1 + 16 * UNIT)
     if not gap <= primal:  # no loss is negative, so the dual value 0 is known
         gap = primal
     if values.is_infeasible or not np.isfinite(primal):

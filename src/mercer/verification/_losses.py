@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
-from mercer.verification._rounding import SETTINGS, UNIT_ROUNDOFF
+from mercer._precision import UNIT
+from mercer.verification._rounding import SETTINGS
 
-__all__ = ["HINGE", "LOGISTIC", "SQUARED_HINGE", "Edges", "Loss", "edges", "kkt_violation"]
+__all__ = ["HINGE", "LOGISTIC", "SQUARED_HINGE", "EdgeLoss", "Edges", "edges", "kkt_violation"]
 
 
-class Loss:
+class EdgeLoss:
     """A loss of edges: value, Fenchel gap and the dual variable that closes it."""
 
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -43,30 +44,30 @@ class Loss:
         raise NotImplementedError
 
 
-class _Hinge(Loss):
+class _Hinge(EdgeLoss):
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return C * np.maximum(a, 0)
 
     def gap_terms(self, C: np.ndarray, alpha: np.ndarray, a: np.ndarray) -> np.ndarray:
         terms = np.maximum(C - alpha, 0) * np.maximum(a, 0) + alpha * np.maximum(-a, 0)
-        return terms * (1 + 8 * UNIT_ROUNDOFF)
+        return terms * (1 + 8 * UNIT)
 
 
-class _SquaredHinge(Loss):
+class _SquaredHinge(EdgeLoss):
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return C * np.maximum(a, 0) ** 2
 
     def gap_terms(self, C: np.ndarray, alpha: np.ndarray, a: np.ndarray) -> np.ndarray:
         closing = self.dual(C, a)
-        off = np.abs(alpha - closing) + 20 * UNIT_ROUNDOFF * (alpha + closing)
+        off = np.abs(alpha - closing) + 20 * UNIT * (alpha + closing)
         terms = off**2 / (4 * C) + alpha * np.maximum(-a, 0)
-        return terms * (1 + 8 * UNIT_ROUNDOFF)
+        return terms * (1 + 8 * UNIT)
 
     def dual(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return 2 * C * np.maximum(a, 0)
 
 
-class _Logistic(Loss):
+class _Logistic(EdgeLoss):
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return C * np.logaddexp(0.0, a)
 
@@ -74,12 +75,12 @@ class _Logistic(Loss):
         p = np.minimum(alpha / C, 1.0)
         parts = np.logaddexp(0.0, a), xlogy(p, p), xlog1py(1 - p, -p), -p * a
         size = sum(np.abs(part) for part in parts) + 40 * p
-        direct = np.maximum(sum(parts), 0) + 20 * UNIT_ROUNDOFF * size + 1e-307
+        direct = np.maximum(sum(parts), 0) + 20 * UNIT * size + 1e-307
         # KL(p ‖ q) with q = L'(a)/C near p: at most the second-order term times 1 + |p/q − 1|.
         q, rest = expit(a), expit(-a)
-        off = np.abs(p - q) + 12 * UNIT_ROUNDOFF * (p + q)
+        off = np.abs(p - q) + 12 * UNIT * (p + q)
         least = np.maximum(np.minimum(q, rest), 1e-300)
-        factor = (1 + off / least + 32 * UNIT_ROUNDOFF) / 2
+        factor = (1 + off / least + 32 * UNIT) / 2
         second = off * (off / np.maximum(q, 1e-300) + off / np.maximum(rest, 1e-300)) * factor
         return C * np.where(off < least / 1000, np.minimum(second + 1e-307, direct), direct)
 
@@ -112,12 +113,12 @@ class Edges:
         return np.bincount(self.row, self.sign * alpha, n)
 
 
-def edges(model: Any, y: np.ndarray, C: np.ndarray, task: int, loss: Loss = HINGE) -> Edges:
+def edges(model: Any, y: np.ndarray, C: np.ndarray, task: int, loss: EdgeLoss = HINGE) -> Edges:
     """The edges of an estimator's task; y are class numbers or targets, C one number per row."""
     n = y.size
     if not hasattr(model, "classes_"):
         epsilon = float(model.epsilon)
-        error = (1.01 * UNIT_ROUNDOFF * (np.abs(y) + epsilon)) if epsilon else np.zeros(n)
+        error = (1.01 * UNIT * (np.abs(y) + epsilon)) if epsilon else np.zeros(n)
         row, sign = np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n)
         return Edges(row, sign, y[row] - sign * epsilon, error[row], C[row])
     sign = np.where(y == (1 if len(model.classes_) == 2 else task), 1.0, -1.0)

@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative
 from mercer.kernels._reference import bounded_sums, diagonal, kernel_matrix
 from mercer.verification import _tasks as tasks
 from mercer.verification._dual_svm import VerifiedCertificate, total_certificate
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import SETTINGS
 
 __all__ = ["LANDMARK_CUTOFF", "is_low_rank", "verify_low_rank"]
 
@@ -44,7 +45,7 @@ def is_low_rank(model: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
+class PosedTask:
     """One task: variables with a target, bounds, the row each belongs to, and squared slack."""
 
     name: str
@@ -83,7 +84,7 @@ def verify_low_rank(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedC
     return total_certificate(found)
 
 
-def _posed(model: Any, y: Any, weight: np.ndarray) -> Iterator[Posed]:
+def _posed(model: Any, y: Any, weight: np.ndarray) -> Iterator[PosedTask]:
     name = {cls.__name__ for cls in type(model).__mro__}
     rows = np.flatnonzero(weight > 0)
     balance = 0.0 if model.fit_intercept else None
@@ -106,7 +107,7 @@ def _posed(model: Any, y: Any, weight: np.ndarray) -> Iterator[Posed]:
     else:
         s, n = weight[rows], rows.size
         zero = np.zeros(n)
-        yield Posed("", rows, zero, zero, s, np.arange(n), None, model.nu * math.fsum(s))
+        yield PosedTask("", rows, zero, zero, s, np.arange(n), None, model.nu * math.fsum(s))
 
 
 def _boxed(
@@ -118,19 +119,19 @@ def _boxed(
     point: np.ndarray,
     balance: float | None,
     model: Any,
-) -> Posed:
+) -> PosedTask:
     """Variables in [0, C] where ``above``, in [−C, 0] elsewhere."""
     diag = 0.5 / C if str(getattr(model, "loss", "")).startswith("squared") else None
     size = C if diag is None else np.full(C.size, np.inf)
     lower, upper = np.where(above, 0.0, -size), np.where(above, size, 0.0)
-    return Posed(name, rows, target, lower, upper, point, diag, balance)
+    return PosedTask(name, rows, target, lower, upper, point, diag, balance)
 
 
 # ---------------------------------------------------------------------- two kinds of functions
 
 
 def _landmarks(
-    model: Any, t: int, posed: Posed, X: Any, beta: np.ndarray, other: np.ndarray
+    model: Any, t: int, posed: PosedTask, X: Any, beta: np.ndarray, other: np.ndarray
 ) -> VerifiedCertificate:
     kernel, support = model.kernel_, np.asarray(model.support_)
     coef = tasks._coefficients(model)[t]
@@ -155,7 +156,7 @@ def _landmarks(
 
 
 def _features(
-    model: Any, t: int, posed: Posed, X: Any, beta: np.ndarray, other: np.ndarray
+    model: Any, t: int, posed: PosedTask, X: Any, beta: np.ndarray, other: np.ndarray
 ) -> VerifiedCertificate:
     w = np.asarray(model.expansion_.coef)[t]
     f, error = np.empty(posed.rows.size), np.empty(posed.rows.size)
@@ -182,7 +183,7 @@ def _features(
 # ---------------------------------------------------------------------- values
 
 
-def _variables(posed: Posed, beta: np.ndarray) -> np.ndarray:
+def _variables(posed: PosedTask, beta: np.ndarray) -> np.ndarray:
     """The duals of the rows as those of the variables: each in its half."""
     if posed.point.size == beta.size:
         return beta
@@ -192,7 +193,7 @@ def _variables(posed: Posed, beta: np.ndarray) -> np.ndarray:
 def _certificate(
     model: Any,
     t: int,
-    posed: Posed,
+    posed: PosedTask,
     f: np.ndarray,
     error: np.ndarray,
     norm: float,
@@ -232,7 +233,7 @@ def _certificate(
     return VerifiedCertificate(**{k: getattr(found, k) for k in found.__dataclass_fields__})
 
 
-def _gain(posed: Posed, variables: np.ndarray) -> float:
+def _gain(posed: PosedTask, variables: np.ndarray) -> float:
     """targetᵀβ, less the part of squared slack."""
     gain = math.fsum(posed.target * variables)
     if posed.diag is not None:
@@ -240,14 +241,14 @@ def _gain(posed: Posed, variables: np.ndarray) -> float:
     return gain - 4 * EPS * float(np.abs(posed.target * variables).sum())
 
 
-def _is_feasible(posed: Posed, variables: np.ndarray) -> bool:
+def _is_feasible(posed: PosedTask, variables: np.ndarray) -> bool:
     """Within the bounds, up to the rounding of C."""
     slack = 1 + SETTINGS.infeasible
     low, high = slack * posed.lower, slack * posed.upper
     return bool(((low <= variables) & (variables <= high)).all())
 
 
-def _exact_dual(posed: Posed, kernel: Any, X: Any, beta: np.ndarray) -> float:
+def _exact_dual(posed: PosedTask, kernel: Any, X: Any, beta: np.ndarray) -> float:
     """A lower bound of the dual value with the exact kernel, Σβ moved to what it must be."""
     variables = _variables(posed, beta)
     if not _is_feasible(posed, variables):
@@ -275,7 +276,7 @@ def _own_of(kernel: Any, X: Any, rows: np.ndarray, k: int) -> float:
 
 
 def _drift_cost(
-    posed: Posed, beta: np.ndarray, square: float, own: Callable[[int], float]
+    posed: PosedTask, beta: np.ndarray, square: float, own: Callable[[int], float]
 ) -> float:
     """What it costs at most to move Σβ to what it must be, by the row with the most room.
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from mercer._precision import EPS, UNIT
 from mercer.certificates._certificate import Certificate
 from mercer.verification._linear import (
     _as_precisely_as_needed,
@@ -39,14 +40,7 @@ from mercer.verification._linear import (
     _row_C,
     _squares,
 )
-from mercer.verification._rounding import (
-    EPS,
-    SETTINGS,
-    UNIT_ROUNDOFF,
-    column_sums,
-    scores,
-    total,
-)
+from mercer.verification._rounding import SETTINGS, column_sums, scores, total
 
 __all__ = ["is_multinomial", "recompute_multinomial"]
 
@@ -76,7 +70,7 @@ def _recompute(model: Any, X: Any, y: np.ndarray, weight: np.ndarray, precise: b
     least, most = (total(C * value) for value in _losses(g, error, own))
     terms, plain_terms, v = _divergences(g, q, error)
     # C is a rounded product; so are the entropies with it, at most log k each.
-    gap = total(C * terms) + 6 * UNIT_ROUNDOFF * (most + math.log(k) * total(C))
+    gap = total(C * terms) + 6 * UNIT * (most + math.log(k) * total(C))
     plain = total(C * plain_terms)
     sums = [total(column) for column in B.T]
     left = (1 + EPS) * sum(abs(each) for each in sums) if kappa == 0 else 0.0
@@ -148,11 +142,11 @@ def _divergences(
     ratio = np.where(has, q / np.where(has, p, 1.0), 1.0)
     v = np.where(has & (np.abs(ratio - 1) < 0.5), np.log1p(ratio - 1), 0.0)
     v = np.where((q > 0) & (v == 0), np.log(np.where(q > 0, q, 1.0)) - log_p, v)
-    rounding = (2 * k + 24 + 2 * np.abs(away)) * UNIT_ROUNDOFF
+    rounding = (2 * k + 24 + 2 * np.abs(away)) * UNIT
     size = np.abs(v)
     with np.errstate(over="ignore", invalid="ignore"):
         near = p * (size + rounding) ** 2 / 2 * np.exp(size + rounding) * (1 + 2 * rounding)
-        far = np.maximum(q * v - q + p, 0.0) + (q * (1 + size) + p) * (8 * UNIT_ROUNDOFF + rounding)
+        far = np.maximum(q * v - q + p, 0.0) + (q * (1 + size) + p) * (8 * UNIT + rounding)
         plain = p * size**2 / 2
     is_near = (size < 0.5) & (q > 0)
     e = error.max(axis=1)

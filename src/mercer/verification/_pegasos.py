@@ -23,11 +23,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import kernel_matrix, kernel_sums
 from mercer.verification._losses import HINGE, Edges, edges, kkt_violation
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import SETTINGS
 
 __all__ = ["recompute_pegasos"]
 

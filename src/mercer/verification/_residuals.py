@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._residuals import EigenCertificate, RidgeCertificate
 from mercer.kernels._reference import bounded_sums, diagonal, precise_sums
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import SETTINGS
 
 __all__ = ["recompute_eigenvectors", "recompute_ridge"]
 

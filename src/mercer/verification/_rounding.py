@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import UNIT
 from mercer.kernels import _double_double as dd
-from mercer.kernels._double_double import EPS, UNIT_ROUNDOFF
 
-__all__ = ["EPS", "SETTINGS", "UNIT_ROUNDOFF", "Settings", "column_sums", "scores", "total"]
+__all__ = ["SETTINGS", "VerificationSettings", "column_sums", "scores", "total"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class VerificationSettings:
     """What `mercer.verify` takes for rounding, and where it computes more precisely."""
 
     # Relative error of a sum of non-negative float64 terms of a few factors each.
@@ -67,7 +67,7 @@ class Settings:
     underflow: float = 1e-320
 
 
-SETTINGS = Settings()
+SETTINGS = VerificationSettings()
 
 
 def total(values: Any) -> float:
@@ -89,7 +89,7 @@ def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, 
         rows = X[part].astype(np.float64)
         g[part], size[part] = rows @ w + b, abs(rows) @ np.abs(w) + abs(b)
     if not precise:
-        return g, 1.01 * (d + 3) * UNIT_ROUNDOFF * size + d * SETTINGS.underflow
+        return g, 1.01 * (d + 3) * UNIT * size + d * SETTINGS.underflow
     g, rest = np.full(n, float(b)), np.zeros(n)
     for j, rows, x in _columns(X):
         if w[j] != 0:
@@ -97,7 +97,7 @@ def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, 
             g[rows], more = dd.two_sum(g[rows], product)
             rest[rows] += error + more
     g += rest
-    error = UNIT_ROUNDOFF * np.abs(g) + ((d + 3) * UNIT_ROUNDOFF) ** 2 * size
+    error = UNIT * np.abs(g) + ((d + 3) * UNIT) ** 2 * size
     return g, 1.01 * error + d * SETTINGS.underflow
 
 
@@ -111,14 +111,14 @@ def column_sums(X: Any, beta: np.ndarray, precise: bool) -> tuple[np.ndarray, np
         for j, rows, x in _columns(X):
             product, error = dd.two_product(x, beta[rows])
             out[j] = math.fsum(chain(product.tolist(), error.tolist()))
-        return out, 1.01 * UNIT_ROUNDOFF * np.abs(out) + n * SETTINGS.underflow
+        return out, 1.01 * UNIT * np.abs(out) + n * SETTINGS.underflow
     out, size = np.zeros(d), np.zeros(d)
     for part in _slices(n):
         rows = X[part].astype(np.float64)
         out += rows.T @ beta[part]
         size += abs(rows).T @ np.abs(beta[part])
     units = min(n, SETTINGS.slice_rows) + n // SETTINGS.slice_rows + 3
-    return out, 1.01 * units * UNIT_ROUNDOFF * size + n * SETTINGS.underflow
+    return out, 1.01 * units * UNIT * size + n * SETTINGS.underflow
 
 
 def _columns(X: Any) -> Iterator[tuple[int, Any, np.ndarray]]:

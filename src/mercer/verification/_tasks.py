@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.estimators._validation import read_objects
 from mercer.kernels._reference import Sums, bounded_sums
-from mercer.verification._formulations import Task
+from mercer.verification._formulations import ModelTask
 
 __all__ = [
     "check_X",
@@ -38,7 +38,7 @@ def _coefficients(model: Any) -> np.ndarray:
     return coef
 
 
-def single_task(model: Any, X: Any, y: np.ndarray, weight: np.ndarray) -> Task:
+def single_task(model: Any, X: Any, y: np.ndarray, weight: np.ndarray) -> ModelTask:
     """Regression and one-class."""
     coef = _coefficients(model)
     rows = np.flatnonzero(weight > 0)
@@ -46,10 +46,10 @@ def single_task(model: Any, X: Any, y: np.ndarray, weight: np.ndarray) -> Task:
     beta[model.support_] = coef[0]
     f = bounded_sums(model.kernel_, X, rows, model.support_, coef.T).column(0)
     model_and_data = float(model.intercept_[0]), model.kernel_, X, rows
-    return Task("", y[rows], beta[rows], weight[rows], f, *model_and_data)
+    return ModelTask("", y[rows], beta[rows], weight[rows], f, *model_and_data)
 
 
-def one_vs_rest(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> Iterator[Task]:
+def one_vs_rest(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> Iterator[ModelTask]:
     """Each class against the rest."""
     coef = _coefficients(model)
     rows = np.flatnonzero(weight > 0)
@@ -62,10 +62,10 @@ def one_vs_rest(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> It
         name = "" if coef.shape[0] == 1 else f"{model.classes_[t]} / rest"
         y = np.where(codes[rows] == positive, 1.0, -1.0)
         model_and_data = float(model.intercept_[t]), model.kernel_, X, rows
-        yield Task(name, y, full[t, rows], scale, f.column(t), *model_and_data)
+        yield ModelTask(name, y, full[t, rows], scale, f.column(t), *model_and_data)
 
 
-def class_pairs(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> Iterator[Task]:
+def class_pairs(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> Iterator[ModelTask]:
     """Each pair of classes; kernel values are shared between the pairs.
 
     In LIBSVM's layout the coefficients of class c against class o are row o of ``dual_coef_``, or
@@ -95,7 +95,7 @@ def class_pairs(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> It
         name = "" if k == 2 else f"{model.classes_[i]} / {model.classes_[j]}"
         values = Sums(*(np.concatenate(part) for part in zip(f[i, j], f[j, i], strict=True)))
         model_and_data = float(model.intercept_[t]), model.kernel_, X, both
-        yield Task(name, y, beta, scale, values, *model_and_data)
+        yield ModelTask(name, y, beta, scale, values, *model_and_data)
 
 
 # ---------------------------------------------------------------------- data

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.estimators._registry import ESTIMATORS, EstimatorEntry, entry_of
 from mercer.kernels._reference import kernel_matrix
@@ -26,17 +27,17 @@ from mercer.verification import _formulations as formulations
 from mercer.verification import _tasks as tasks
 from mercer.verification._dual_svm import (
     VerifiedCertificate,
-    recompute_logistic,
     recompute_svm,
     total_certificate,
 )
 from mercer.verification._feature_ridge import recompute_feature_ridge
+from mercer.verification._kernel_logistic import recompute_logistic
 from mercer.verification._linear import recompute_linear
 from mercer.verification._low_rank import is_low_rank, verify_low_rank
 from mercer.verification._multinomial import is_multinomial, recompute_multinomial
 from mercer.verification._pegasos import recompute_pegasos
 from mercer.verification._residuals import recompute_eigenvectors, recompute_ridge
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import SETTINGS
 from mercer.verification._sklearn import as_mercer, judged, sklearn_name, unwrap
 
 __all__ = ["VerifiedCertificate", "check_verifiable", "verify"]

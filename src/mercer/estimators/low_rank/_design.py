@@ -10,7 +10,7 @@ import numpy as np
 from mercer._result import Halted
 from mercer._threads import Workers
 from mercer.estimators.low_rank._embedding import Embedding
-from mercer.gram._blocked import pieces
+from mercer.gram._machine import pieces
 from mercer.solvers import Stopping
 from mercer.solvers.linear._design_matrix import DenseMatrix
 

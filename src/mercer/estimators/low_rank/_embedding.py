@@ -11,18 +11,18 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from mercer._expansion import Expansion
+from mercer._precision import UNIT
 from mercer.features import FeatureMap, NystromMap, choose_landmarks, draw_fourier, draw_sketch
 from mercer.features._fourier import is_orthogonal
 from mercer.features._function import FeatureFunction
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import pieces
 from mercer.gram._low_rank import landmark_basis
+from mercer.gram._machine import pieces
 from mercer.kernels._samples import Samples
 
 __all__ = ["APPROXIMATIONS", "Embedding", "FeatureSums", "make_embedding"]
 
 APPROXIMATIONS = ("nystroem", "fourier", "sketch")
-_UNIT = float(np.finfo(np.float64).epsneg)
 # The bound of a sum is computed with rounding, too.
 _MARGIN = 1.001
 
@@ -143,7 +143,7 @@ class Embedding:
         rounded = A.astype(np.float64)
         size = np.abs(factor) @ np.abs(wide)
         error = (unit * size + np.abs(A - rounded)).astype(np.float64)
-        return rounded, _MARGIN * error + _UNIT * np.abs(rounded)
+        return rounded, _MARGIN * error + UNIT * np.abs(rounded)
 
     def sums(self, W: np.ndarray, betas: np.ndarray, stop: Callable[[], bool]) -> FeatureSums:
         """F w and Fᵀβ of each task: columns of W (r, tasks) and of ``betas`` (n, tasks).
@@ -187,7 +187,7 @@ class Embedding:
         if any(part is None for part in parts):
             return None
         h = np.sum([h for h, _ in parts], axis=0)
-        h_sums = np.sum([e for _, e in parts], axis=0) * (1 + len(parts) * _UNIT)
+        h_sums = np.sum([e for _, e in parts], axis=0) * (1 + len(parts) * UNIT)
         f_error, h_error = np.empty_like(f), np.empty_like(h)
         for t in range(A.shape[1]):
             over = np.zeros(self.n)
@@ -195,7 +195,7 @@ class Embedding:
             f_error[:, t] = _MARGIN * error.bound(f_sums[:, t], over)
             h_error[:, t] = _MARGIN * error.bound(h_sums[:, t], betas[:, t], self.landmarks)
         v = self.factor.T @ h
-        v_error = np.abs(self.factor).T @ (h_error + (m + 2) * _UNIT * np.abs(h))
+        v_error = np.abs(self.factor).T @ (h_error + (m + 2) * UNIT * np.abs(h))
         return FeatureSums(f, f_error, v, _MARGIN * v_error)
 
     def _plain_sums(
@@ -215,17 +215,17 @@ class Embedding:
         parts = self.gram.workers.map(one, self.tiles)
         if any(part is None for part in parts):
             return None
-        f_error *= _MARGIN * (self.n_features + 2) * _UNIT
+        f_error *= _MARGIN * (self.n_features + 2) * UNIT
         terms = SETTINGS.tile_rows + len(parts) + 2
         v, v_sums = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
-        return FeatureSums(f, f_error, v, _MARGIN * terms * _UNIT * v_sums)
+        return FeatureSums(f, f_error, v, _MARGIN * terms * UNIT * v_sums)
 
     def norm(self, a: np.ndarray) -> tuple[float, float]:
         """aᵀK_mm a, the squared norm in the kernel's feature space, and a bound of its error."""
         assert self.landmarks is not None
         part = self.gram.take(self.landmarks)
         f, error = part.bounded_sums(a, np.arange(a.size))
-        rounding = (a.size + 4) * _UNIT * float(np.abs(a) @ np.abs(f))
+        rounding = (a.size + 4) * UNIT * float(np.abs(a) @ np.abs(f))
         return float(a @ f), _MARGIN * (float(np.abs(a) @ error) + rounding)
 
 
@@ -248,7 +248,7 @@ def make_embedding(
     m = min(n_components, gram.n)
     rows = np.sort(choose_landmarks(gram, m, "random", rng, stop))
     values, factor = landmark_basis(gram.take(rows).matrix(), SETTINGS.cutoff)
-    if not factor.shape[1] or values[0] < -1e3 * m * 2 * _UNIT * values[-1]:
+    if not factor.shape[1] or values[0] < -1e3 * m * 2 * UNIT * values[-1]:
         raise ValueError(
             f"The kernel matrix of {m} landmarks has eigenvalues from {values[0]:.3g} to "
             f"{values[-1]:.3g}: {kernel!r} has no Nyström features on these rows (see "

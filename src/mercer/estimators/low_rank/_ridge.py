@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._result import Status, final_status
-from mercer.certificates._certificate import EPS, ROUNDING
+from mercer.certificates._certificate import ROUNDING
 from mercer.certificates._residuals import RidgeCertificate
 from mercer.estimators.low_rank._embedding import Embedding, FeatureSums
 from mercer.estimators.low_rank._svm import NO_RKHS, NOT_PSD, OUT_OF_TIME
@@ -29,7 +30,7 @@ TOO_MANY = "none: it takes {:.0e} kernel values; mercer.verify computes it"
 
 
 @dataclass(frozen=True)
-class RidgeSettings:
+class FeatureRidgeSettings:
     """Tuning constants.
 
     Attributes
@@ -47,7 +48,7 @@ class RidgeSettings:
     grace_seconds: float = 0.3
 
 
-SETTINGS = RidgeSettings()
+SETTINGS = FeatureRidgeSettings()
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks
 from mercer._result import LinearResult, Result, Status
 from mercer._threads import thread_count
 from mercer.certificates._certificate import Certificate, summarise
@@ -135,38 +135,25 @@ class LowRankFit:
         if type(self.kernel_).__name__ == "Precomputed" and self.approximation != "nystroem":
             raise ValueError(f"{name} needs rows, not a precomputed matrix; use 'nystroem'.")
 
-    def _fit_low_rank(
-        self: Any,
-        data: Data,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
-        stopping: Stopping,
-    ) -> None:
+    def _fit_low_rank(self: Any, data: Data, posed: PosedTasks) -> None:
         """Embed, solve, certify, keep."""
-        self._refuse_low_rank(problems)
+        gram, stopping = posed.gram, posed.stopping
+        self._refuse_low_rank(posed.problems)
         began = time.perf_counter()
         with gram.threads(thread_count(self.n_jobs)):
             given = self.approximation, self.n_components, self.random_state
             embedding = make_embedding(*given, gram, data.X, stopping.is_stopped)
-            answers, squares = self._solve_features(embedding, tasks, problems, stopping)
+            answers, squares = self._solve_features(embedding, posed)
             W = np.column_stack([answer.w for answer in answers])
-            betas = np.column_stack(
-                [
-                    _over_all(task, problem.at_points(answer.result.beta, _n(task, gram)), gram.n)
-                    for task, problem, answer in zip(tasks, problems, answers, strict=True)
-                ]
-            )
+            betas = _over_all(posed, [answer.result.beta for answer in answers])
             sums = embedding.sums(W, betas, stopping.grace(SETTINGS.grace_seconds))
             seconds = time.perf_counter() - began
             certificates = [
-                self._certify_task(
-                    t, tasks[t], problems[t], answers[t], embedding, sums, squares, stopping
-                )
-                for t in range(len(tasks))
+                self._certify_task(posed, t, answer, embedding, sums, squares)
+                for t, answer in enumerate(answers)
             ]
         certificates = [replace(each, seconds=seconds) for each in certificates]
-        self._keep_low_rank(data, tasks, problems, gram, embedding, answers, betas, W)
+        self._keep_low_rank(data, posed, embedding, answers, betas, W)
         self._proof = summarise(certificates)
         self.fit_status_ = int(not self._proof.status.is_solved)
         self.residual_ = _mean_residual(squares, gram.diag())
@@ -178,15 +165,11 @@ class LowRankFit:
     # ------------------------------------------------------------------ solve
 
     def _solve_features(
-        self: Any,
-        embedding: Embedding,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        stopping: Stopping,
+        self: Any, embedding: Embedding, posed: PosedTasks
     ) -> tuple[list[Answer], np.ndarray]:
         """The answers to all tasks, and ‖φ(x)‖² of every row."""
-        budget = int(self.cache_size * MEGABYTE)
-        is_linear = all(problem.start.any() == 0 for problem in problems)
+        budget, stopping = int(self.cache_size * MEGABYTE), posed.stopping
+        is_linear = all(problem.start.any() == 0 for problem in posed.problems)
         fits = 4 * embedding.n * embedding.n_features <= budget
         if fits or not is_linear:
             F, squares = embedding.matrix(stopping.is_stopped)
@@ -196,9 +179,9 @@ class LowRankFit:
             design = TiledFeatures(embedding, None, budget, stopping)
         residual = np.maximum(embedding.gram.diag() - squares, 0.0)
         answers = []
-        for t, (task, problem) in enumerate(zip(tasks, problems, strict=True)):
+        for t, (task, problem) in enumerate(zip(posed.tasks, posed.problems, strict=True)):
             part = design if task.rows is None else design.take(task.rows)
-            mine = stopping.of_task(t, len(tasks))
+            mine = stopping.of_task(t, len(posed.tasks))
             if is_linear:
                 wants_distance = embedding.landmarks is not None and fits
                 diagonal = task.of_rows(residual) if wants_distance else None
@@ -255,19 +238,15 @@ class LowRankFit:
 
     def _certify_task(
         self: Any,
+        posed: PosedTasks,
         t: int,
-        task: Task,
-        problem: BoxQP,
         answer: Answer,
         embedding: Embedding,
         sums: FeatureSums,
         squares: np.ndarray,
-        stopping: Stopping,
     ) -> Certificate:
+        task, problem, part = posed.tasks[t], posed.problems[t], posed.gram_of(t)
         f, error = (task.of_rows(values[:, t]) for values in (sums.f, sums.f_error))
-        part = embedding.gram
-        if task.rows is not None:
-            part = part.take(task.rows, part.workers)
         diag = task.of_rows(squares) if embedding.landmarks is None else part.diag()
         result = replace(answer.result, f=f, f_error=error, diag=diag * (1 + 1e-6))
         model = FeatureModel(result, answer.w, sums.v[:, t], sums.v_error[:, t])
@@ -279,7 +258,7 @@ class LowRankFit:
             return replace(found, distance_note=NOT_PSD)
         a = embedding.coefficients(answer.w[:, np.newaxis])[0][:, 0]
         P = exact_primal(problem, result, embedding.norm(a))
-        D = exact_dual(problem, answer.beta, part, stopping.is_stopped)
+        D = exact_dual(problem, answer.beta, part, posed.stopping.is_stopped)
         if D is None:
             return replace(found, distance_note=OUT_OF_TIME, exact_primal=P)
         return replace(found, distance_to_exact=max(0.0, P - D), exact_primal=P)
@@ -289,9 +268,7 @@ class LowRankFit:
     def _keep_low_rank(
         self: Any,
         data: Data,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
+        posed: PosedTasks,
         embedding: Embedding,
         answers: Sequence[Answer],
         betas: np.ndarray,
@@ -305,25 +282,22 @@ class LowRankFit:
             empty = data.X[:0]
             self.expansion_ = FeatureFunction(self.kernel_, embedding.map, Samples(empty), W.T, b)
             self.support_ = np.empty(0, np.int32)
-            self.dual_coef_: Any = np.empty((len(tasks), 0))
+            self.dual_coef_: Any = np.empty((len(answers), 0))
             self.__dict__.pop("support_vectors_", None)
             support = self.support_
         else:
             A, _ = embedding.coefficients(W)
             support = landmarks
-            self._keep_expansion(data, gram, support, A.T, b, None)
+            self._keep_expansion(data, posed.gram, support, A.T, b, None)
             self.support_ = data.original(support).astype(np.int32)
             self.dual_coef_ = sp.csr_matrix(A.T) if sp.issparse(data.X) else A.T
         self._n_support = self._count_support(support)
         self._support_rows, self._duals = support, None
         self.shape_fit_ = data.shape
         self.n_iter_ = self._iterations([answer.result for answer in answers])
-        others = [
-            _over_all(task, problem.at_points(answer.beta, _n(task, gram)), gram.n)
-            for task, problem, answer in zip(tasks, problems, answers, strict=True)
-        ]
         self.duals_ = _sparse_rows(betas.T, data)
-        self.bound_duals_ = _sparse_rows(np.array(others), data)
+        others = _over_all(posed, [answer.beta for answer in answers])
+        self.bound_duals_ = _sparse_rows(others.T, data)
         for name in ("_probA", "_probB", "_maps", "_agrees", "_codes"):
             self.__dict__.pop(name, None)
         if hasattr(self, "classes_"):
@@ -355,16 +329,12 @@ def _mean_residual(squares: np.ndarray, diagonal: np.ndarray) -> float:
     return left / whole if whole > 0 else 0.0
 
 
-def _n(task: Task, gram: BlockedGram) -> int:
-    return gram.n if task.rows is None else task.rows.size
-
-
-def _over_all(task: Task, values: np.ndarray, n: int) -> np.ndarray:
-    """Values at the rows of a task as values at all rows."""
-    if task.rows is None:
-        return values
-    out = np.zeros(n)
-    out[task.rows] = values
+def _over_all(posed: PosedTasks, betas: Sequence[np.ndarray]) -> np.ndarray:
+    """The duals of all rows, a column for each task."""
+    out = np.zeros((posed.gram.n, len(betas)))
+    for t, (task, problem, beta) in enumerate(zip(posed.tasks, posed.problems, betas, strict=True)):
+        rows = slice(None) if task.rows is None else task.rows
+        out[rows, t] = problem.at_points(beta, out[rows, t].size)
     return out
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._validation import Data
 from mercer.estimators.mkl._checks import check_kernels, refuse_size
 from mercer.estimators.mkl._joint_gap import certify_jointly
@@ -20,7 +21,7 @@ from mercer.estimators.mkl._sample import SampleSettings, sample_rows, weights_o
 from mercer.estimators.mkl._weight_search import WeightSearch
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
-from mercer.exceptions import ConvergenceWarning, silent_thread, warn_user
+from mercer.exceptions import silent_thread
 from mercer.gram._distinct import DistinctGrams
 from mercer.kernels import Kernel
 from mercer.solvers import Stopping
@@ -200,11 +201,13 @@ class MKL(BaseEstimator):
                 self._learn(machine, data, kernels, stopping, workers)
             self.fit_seconds_ = time.perf_counter() - began
         if not self.certificate_.holds and not stopping.interrupted:
-            warn_user(
-                f"MKL stopped at a relative gap of {self.certificate_.relative_gap:.2g}, above "
-                f"gap_tol={self.gap_tol:g}, after {self.n_iter_} changes of the weights. Raise "
-                "max_iter or time_limit, or allow a larger gap_tol.",
-                ConvergenceWarning,
+            warn_stopped_early(
+                "MKL",
+                self.certificate_.status,
+                f"{self.n_iter_} changes of the weights",
+                f"relative gap {self.certificate_.relative_gap:.2g} (gap_tol={self.gap_tol:g})",
+                "Raise max_iter or time_limit, or allow a larger gap_tol.",
+                by_user=True,
             )
         return self
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._precision import TINY
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._statement import Statement
@@ -107,7 +108,7 @@ def certify_jointly(
         dual += _linear_part(each.problem, beta)
     dual -= 8 * unit(np.float64) * (abs(dual) + norm)
     gap = max(machine.primal - dual, 0.0)
-    relative = gap / max(abs(machine.primal), abs(dual), np.finfo(float).tiny)
+    relative = gap / max(abs(machine.primal), abs(dual), TINY)
     status = machine.status
     if status.is_solved and relative > gap_tol:
         status = stopped or Status.ITERATION_LIMIT

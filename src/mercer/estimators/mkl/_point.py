@@ -8,11 +8,11 @@ import numpy as np
 
 from mercer.problems import BoxQP
 
-__all__ = ["Machine", "Point", "SearchSettings", "dual_norm"]
+__all__ = ["Machine", "Point", "WeightSearchSettings", "dual_norm"]
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class WeightSearchSettings:
     """Attributes: tolerances and limits of the search.
 
     machine_gap : float

@@ -33,7 +33,7 @@ import numpy as np
 import scipy.linalg as la
 from scipy.optimize import linprog
 
-from mercer.estimators.mkl._point import Machine, Point, SearchSettings
+from mercer.estimators.mkl._point import Machine, Point, WeightSearchSettings
 from mercer.gram import BlockedGram
 from mercer.gram._distinct import DistinctGrams
 from mercer.kernels import Precomputed
@@ -82,7 +82,7 @@ class WeightSearch:
     max_iter: int
     memory: np.ndarray
     callback: Callable[[int, Point], None] | None = None
-    settings: SearchSettings = field(default_factory=SearchSettings)
+    settings: WeightSearchSettings = field(default_factory=WeightSearchSettings)
 
     def __post_init__(self) -> None:
         largest = max(machine.problem.n_variables for machine in self.machines)

@@ -40,7 +40,7 @@ from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import kernel_matrix
 from mercer.solvers.pegasos._rows import DenseRows, KernelRows, PegasosRows, SparseRows
 from mercer.solvers.pegasos._state import LossInterval, PegasosSettings, PegasosState
-from mercer.solvers.pegasos._subgradient import DualBound, Limits, run
+from mercer.solvers.pegasos._subgradient import DualBound, RunLimits, run
 
 __all__ = ["PegasosBase"]
 
@@ -176,7 +176,7 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
             part = interval.take(some)
             small = PegasosState(1 / raised.sum(), rows.n, self.batch_size, self.project)
             best = DualBound(rows, part, raised)
-            limits = Limits(self.tol, settings.sample_epochs, average=self.average)
+            limits = RunLimits(self.tol, settings.sample_epochs, average=self.average)
             part_weight = weight[some] / weight[some].mean()
             run(rows, small, best, part_weight, np.random.default_rng(0), limits, Stopping())
             coef = small.coef(self.average)
@@ -217,7 +217,7 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
         stopping: Stopping,
     ) -> list[tuple[PegasosState, Certificate]]:
         seeds = check_random_state(self.random_state).randint(0, 2**31 - 1, size=len(intervals))
-        limits = Limits(self.tol, self.max_iter, self.n_steps, self.average, self.replacement)
+        limits = RunLimits(self.tol, self.max_iter, self.n_steps, self.average, self.replacement)
 
         def one(task: int) -> tuple[PegasosState, Certificate]:
             state = PegasosState(self.lam_, rows.size, self.batch_size, self.project)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status
-from mercer.certificates._certificate import EPS, ROUNDING, Certificate, relative
+from mercer.certificates._certificate import ROUNDING, Certificate, relative
 from mercer.solvers.pegasos._rows import KernelRows
 from mercer.solvers.pegasos._streaming_gap_bound import OnePassBound
 from mercer.solvers.pegasos._subgradient import DualBound

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks, Task
 from mercer._result import Result, Status
 from mercer._threads import SERIAL, Workers
 from mercer.gram import BlockedGram
@@ -36,10 +36,8 @@ class StoppedTasks:
     solution of a sample is not feasible there.
     """
 
-    tasks: Sequence[Task]
-    problems: Sequence[BoxQP]
+    posed: PosedTasks
     starts: Sequence[np.ndarray | None]
-    gram: BlockedGram
     solver: Any
     settings: FitSettings
 
@@ -47,14 +45,14 @@ class StoppedTasks:
         self,
         answers: dict[int, Result],
         solve_at_once: Callable[..., dict[int, Result]],
-        stopping: Stopping,
         workers: Workers,
     ) -> None:
         """Fill in the answers that are missing, and replace those that are zero."""
+        problems, stopping = self.posed.problems, self.posed.stopping
         early = (Status.STOPPED, Status.TIME_LIMIT)
         rest = [
             t
-            for t in range(len(self.tasks))
+            for t in range(len(problems))
             if t not in answers or (answers[t].status in early and not answers[t].beta.any())
         ]
         if not rest:
@@ -65,7 +63,7 @@ class StoppedTasks:
 
         def whole(t: int) -> Result:
             run = self._on_all_rows(t, samples[t], found.get(t), limit.is_stopped())
-            return make_result(self.problems[t], run.gram, run, stopped, self.solver.tol, began)
+            return make_result(problems[t], run.gram, run, stopped, self.solver.tol, began)
 
         answers |= dict(zip(rest, workers.map(whole, rest), strict=True))
         few = [answers[t] for t in rest if not answers[t].status.is_solved]
@@ -77,33 +75,34 @@ class StoppedTasks:
             "were not fitted": empty,
         }
         stopping.note = "; ".join(
-            f"{count} of {len(self.tasks)} tasks {what}" for what, count in counts.items() if count
+            f"{count} of {len(problems)} tasks {what}" for what, count in counts.items() if count
         )
 
     def _start(self, t: int) -> np.ndarray:
         start = self.starts[t]
-        return self.problems[t].start if start is None else start
+        return self.posed.problems[t].start if start is None else start
 
     def _part(self, t: int) -> BlockedGram:
-        return self.gram.take(self.tasks[t].of_rows(np.arange(self.gram.n)), SERIAL)
+        posed = self.posed
+        return posed.gram.take(posed.tasks[t].of_rows(np.arange(posed.gram.n)), SERIAL)
 
     def _solutions(
         self, rest: Sequence[int], solve_at_once: Callable[..., dict[int, Result]], workers: Workers
     ) -> tuple[list[np.ndarray], dict[int, Result]]:
         """The rows of the samples of all tasks, and the solutions that there was time for."""
-        settings = self.settings
-        n_values = sum(self.problems[t].n_variables for t in rest)
+        settings, tasks, gram = self.settings, self.posed.tasks, self.posed.gram
+        n_values = sum(self.posed.problems[t].n_variables for t in rest)
         n_points = min(settings.sample_points, settings.sample_values // n_values)
-        chosen = _sample_of_classes(self.tasks, self.gram.n, max(n_points // 2, 1))
-        samples = [np.flatnonzero(task.of_rows(chosen)) for task in self.tasks]
+        chosen = _sample_of_classes(tasks, gram.n, max(n_points // 2, 1))
+        samples = [np.flatnonzero(task.of_rows(chosen)) for task in tasks]
         from_zero = [t for t in rest if not self._start(t).any()]
         if not from_zero:
             return samples, {}
         limit, rows = Stopping(settings.sample_seconds), np.flatnonzero(chosen)
-        parts = [p.take(at) for p, at in zip(self.problems, samples, strict=True)]
+        parts = [p.take(at) for p, at in zip(self.posed.problems, samples, strict=True)]
         found = {}
         if len(from_zero) == len(rest):
-            found = solve_at_once(parts, self.gram.take(rows), limit, rows)
+            found = solve_at_once(parts, gram.take(rows), limit, rows)
 
         def one(t: int) -> Result | None:
             if limit.is_stopped():
@@ -118,7 +117,7 @@ class StoppedTasks:
     def _on_all_rows(
         self, t: int, sample: np.ndarray, found: Result | None, bound_only: bool
     ) -> _OnAllRows:
-        problem, gram, beta = self.problems[t], self._part(t), self._start(t).copy()
+        problem, gram, beta = self.posed.problems[t], self._part(t), self._start(t).copy()
         if found is not None:
             beta[sample] = found.beta
         if not bound_only or not beta.any():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks, Task
 from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._box_qp import certify
@@ -135,17 +135,15 @@ class KernelMachine(
         starts: Sequence[np.ndarray] | None = None,
     ) -> None:
         """Pose, solve, keep; ``starts`` are β to start from, instead of those of a warm start."""
-        problems = [self._pose(task, data) for task in tasks]
+        posed = PosedTasks(tasks, [self._pose(task, data) for task in tasks], gram, stopping)
         for name in LOW_RANK_ATTRIBUTES:  # an earlier fit's
             self.__dict__.pop(name, None)
         if self.approximation is not None:
-            self._fit_low_rank(data, tasks, problems, gram, stopping)
+            self._fit_low_rank(data, posed)
             return
         if stopping.callback is not None and len(tasks) == 1:
-            parts = data, tasks[0], problems[0], gram
-            stopping.callback = ModelSoFar(self, *parts, stopping.callback)
-        results = self._solve(data, tasks, problems, gram, stopping, starts)
-        self._keep(data, tasks, problems, gram, results, stopping)
+            stopping.callback = ModelSoFar(self, data, posed, stopping.callback)
+        self._keep(data, posed, self._solve(data, posed, starts))
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         self._check_parameters()
@@ -171,17 +169,10 @@ class KernelMachine(
     def _pose(self, task: Task, data: Data) -> BoxQP:
         raise NotImplementedError
 
-    def _keep(
-        self,
-        data: Data,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
-        results: Sequence[Result],
-        stopping: Stopping,
-    ) -> None:
-        results = self._refuse_not_separable(data, tasks, problems, gram, results)
-        results = judge_definiteness(gram, tasks, results, self.tol, stopping)
+    def _keep(self, data: Data, posed: PosedTasks, results: Sequence[Result]) -> None:
+        tasks, problems, gram, stopping = posed.tasks, posed.problems, posed.gram, posed.stopping
+        results = self._refuse_not_separable(data, posed, results)
+        results = judge_definiteness(posed, results, self.tol)
         results = [self._judge(p, r) for p, r in zip(problems, results, strict=True)]
         fitted = [self._coefficients(p, r) for p, r in zip(problems, results, strict=True)]
         support, dual_coef, self._n_support, blocks = self._layout(
@@ -267,20 +258,15 @@ class KernelMachine(
         self.expansion_ = self._expansion(data, gram, support, dual_coef, b, blocks)
 
     def _refuse_not_separable(
-        self,
-        data: Data,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
-        results: Sequence[Result],
+        self, data: Data, posed: PosedTasks, results: Sequence[Result]
     ) -> list[Result]:
         """Raise if a hard margin is proved impossible; without a proof, float64 was the limit."""
         kept = []
-        for task, problem, result in zip(tasks, problems, results, strict=True):
-            if result.status in UNPROVED and problem.is_hard:
-                proof = prove_not_separable(task, problem, gram, result)
+        for t, result in enumerate(results):
+            if result.status in UNPROVED and posed.problems[t].is_hard:
+                proof = prove_not_separable(posed, t, result)
                 if proof is not None:
-                    self._raise_not_separable(data, task, proof)
+                    self._raise_not_separable(data, posed.tasks[t], proof)
                 if result.status is Status.NOT_SEPARABLE:
                     result = replace(result, status=Status.STALLED)
             kept.append(result)

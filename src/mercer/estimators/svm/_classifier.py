@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._expansion import Expansion
 from mercer._multiclass import (
+    PosedTasks,
     Task,
     block_outputs,
     dual_layout,
@@ -30,10 +31,8 @@ from mercer.calibration._step_maps import StepMaps, fit_steps
 from mercer.estimators._validation import ONE_CLASS_LEFT, Data, class_codes, class_weights
 from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
-from mercer.gram import BlockedGram
 from mercer.gram._cached import MEGABYTE
 from mercer.problems import BoxQP
-from mercer.solvers import Stopping
 
 __all__ = ["KernelClassifier"]
 
@@ -74,48 +73,30 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             weight = weight * task.of_rows(data.weight)
         return weight
 
-    def _keep(
-        self,
-        data: Data,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
-        results: Sequence[Result],
-        stopping: Stopping,
-    ) -> None:
-        super()._keep(data, tasks, problems, gram, results, stopping)
+    def _keep(self, data: Data, posed: PosedTasks, results: Sequence[Result]) -> None:
+        super()._keep(data, posed, results)
         self._probA = self._probB = np.empty(0)
         for name in ("_maps", "_agrees", "_vote_order", "_couples_as_libsvm"):  # an earlier fit's
             self.__dict__.pop(name, None)
         if self._is_calibrated:
-            self._calibrate(data, tasks, problems, results, gram, stopping)
+            self._calibrate(data, posed, results)
         del self._codes
 
     @property
     def _is_calibrated(self) -> bool:
         return self.probability not in (False, "deprecated")
 
-    def _calibrate(
-        self,
-        data: Data,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        results: Sequence[Result],
-        gram: BlockedGram,
-        stopping: Stopping,
-    ) -> None:
+    def _calibrate(self, data: Data, posed: PosedTasks, results: Sequence[Result]) -> None:
         """Maps from the decision values of held-out folds: of every task, p(its first class)."""
+        tasks = posed.tasks
         values = held_out_values(
-            tasks,
-            problems,
+            posed,
             results,
-            gram,
             partial(self._pose_fold, data=data),
             self._coefficients,
             self._make_solver(int(self.cache_size * MEGABYTE)),
             check_random_state(self.random_state),
             self.n_jobs,
-            stopping,
         )
         values = [self._lean * f for f in values]
         positive = [self._lean * task.y > 0 for task in tasks]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks
 from mercer._result import Result, Status, final_status
 from mercer.gram import BlockedGram
 from mercer.gram._psd import PSDBound, psd_bound
@@ -20,22 +20,16 @@ from mercer.solvers import Stopping
 __all__ = ["judge_definiteness"]
 
 
-def judge_definiteness(
-    gram: BlockedGram,
-    tasks: Sequence[Task],
-    results: Sequence[Result],
-    tol: float,
-    stopping: Stopping,
-) -> list[Result]:
+def judge_definiteness(posed: PosedTasks, results: Sequence[Result], tol: float) -> list[Result]:
     """The results with their status and `Result.psd_delta`."""
-    if gram.kernel.is_psd is True:
+    if posed.gram.kernel.is_psd is True:
         return list(results)
-    whole = _bound(gram, stopping)
+    whole = _bound(posed.gram, posed.stopping)
     judged = []
-    for task, result in zip(tasks, results, strict=True):
+    for t, result in enumerate(results):
         bound = whole
-        if whole.delta is None and task.rows is not None:
-            bound = _bound(gram.take(task.rows), stopping)
+        if whole.delta is None and posed.tasks[t].rows is not None:
+            bound = _bound(posed.gram_of(t), posed.stopping)
         judged.append(_judged(result, bound, tol))
     return judged
 

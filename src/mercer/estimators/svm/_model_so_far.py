@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks
 from mercer._result import Result
 from mercer.estimators._validation import Data
 from mercer.exceptions import silent_thread
-from mercer.gram import BlockedGram
-from mercer.problems import BoxQP
 from mercer.solvers import Stopping
 
 if TYPE_CHECKING:
@@ -27,9 +25,7 @@ class ModelSoFar:
 
     estimator: KernelMachine
     data: Data
-    task: Task
-    problem: BoxQP
-    gram: BlockedGram
+    posed: PosedTasks
     callback: Callable[[Any], object]
 
     def __call__(self, progress: Any) -> object:
@@ -43,6 +39,5 @@ class ModelSoFar:
         quiet = {"callback": None, "verbose": False, "probability": False, "checkpoint": None}
         model.set_params(**{k: v for k, v in quiet.items() if k in model.get_params(deep=False)})
         with silent_thread(), Stopping() as stopping:
-            parts = self.data, [self.task], [self.problem], self.gram
-            model._keep(*parts, [result()], stopping)
+            model._keep(self.data, replace(self.posed, stopping=stopping), [result()])
         return model

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mercer._multiclass import Task
+from mercer._multiclass import PosedTasks
 from mercer._result import Result, Status
 from mercer._threads import Workers, thread_count
 from mercer.estimators._validation import Data
@@ -90,16 +90,11 @@ class SolvesTasks:
     checkpoint: Any
 
     def _solve(
-        self,
-        data: Data,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
-        stopping: Stopping,
-        given: Sequence[np.ndarray] | None = None,
+        self, data: Data, bound: PosedTasks, given: Sequence[np.ndarray] | None = None
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
-        bound, gram = gram, _with_slack(gram, tasks, problems)
+        posed = _with_slack(bound)
+        tasks, problems, gram, stopping = posed.tasks, posed.problems, posed.gram, posed.stopping
         if given is None:
             starts = warm_starts(self, data.X, problems)
         else:
@@ -110,15 +105,13 @@ class SolvesTasks:
             path, callback = self.checkpoint, stopping.callback
             file = FitCheckpoint(path, self, data, problems, callback, settings.checkpoint_seconds)
             starts, stopping.callback = file.starts(starts), file
-        largest, work, cells, cost = 0, 0, 0, gram.cost_per_entry
+        largest, work, cells = 0, 0, 0
         for problem in problems:
             largest = max(largest, problem.n_variables)
             cells += problem.n_variables**2
             work += problem.n_variables**2 * (gram.points.d + settings.map_cost)
         is_large = work > settings.threads_from
-        is_costly = cells * cost > settings.threads_from and gram.machine.is_costly(
-            gram.points, cost
-        )
+        is_costly = cells * gram.object_cost > settings.threads_from
         threads = thread_count(self.n_jobs) if is_large or is_costly else 1
         share = budget
         if len(tasks) > 1:
@@ -126,7 +119,8 @@ class SolvesTasks:
         solver = self._make_solver(share)
         self.solver_ = choose(self.solver, largest)
         if self.solver_.name != "smo":
-            self._refuse_problems(solver, tasks, problems, gram)
+            for t, problem in enumerate(problems):  # before any work is done
+                require(solver, problem, posed.gram_of(t), f"the problem of {type(self).__name__}")
         if len(tasks) == 1:
             with gram.threads(threads) if threads > 1 else nullcontext():
                 results = [solve_within_reach(solver, problems[0], gram, stopping, starts[0])]
@@ -136,15 +130,14 @@ class SolvesTasks:
                 with gram.threads(threads) if threads > 1 else nullcontext():
                     answers = self._solve_at_once(problems, gram, stopping, np.arange(gram.n))
             if len(answers) < len(tasks):
-                limits = stopping, starts, threads
-                self._solve_each(answers, solver, share, tasks, problems, gram, *limits, file)
+                self._solve_each(answers, solver, share, posed, starts, threads, file)
             results = [answers[t] for t in range(len(tasks))]
         if file is not None:
             stopping.callback = file.callback
             for task, result in enumerate(results):
                 file.finished(task, result)
             file.close(all(result.status.is_solved for result in results))
-        if gram is not bound:
+        if posed is not bound:
             gram.release()
         return results
 
@@ -152,14 +145,6 @@ class SolvesTasks:
         return make_solver(
             self.solver, self.tol, self.max_iter, cache_bytes, self.shrinking, self.gap_tol
         )
-
-    def _refuse_problems(
-        self, solver: Any, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: BlockedGram
-    ) -> None:
-        """Raise before any work is done if the solver cannot do one of the problems."""
-        for task, problem in zip(tasks, problems, strict=True):
-            part = gram if task.rows is None else gram.take(task.rows)
-            require(solver, problem, part, f"the problem of {type(self).__name__}")
 
     def _solve_at_once(
         self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping, rows: np.ndarray
@@ -175,15 +160,13 @@ class SolvesTasks:
         answers: dict[int, Result],
         solver: Any,
         share: int,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
-        stopping: Stopping,
+        posed: PosedTasks,
         starts: Sequence[np.ndarray | None],
         threads: int,
-        file: FitCheckpoint | None = None,
+        file: FitCheckpoint | None,
     ) -> None:
         """Fill in the answers that are missing, with ``share`` bytes of cache for each task."""
+        tasks, problems, gram, stopping = posed.tasks, posed.problems, posed.gram, posed.stopping
         # Longest first, so that no thread is left alone with the last long task.
         order = [t for t in range(len(tasks)) if t not in answers]
         order.sort(key=lambda t: -problems[t].n_variables)
@@ -220,15 +203,15 @@ class SolvesTasks:
                 order = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                 fair *= 2  # going on takes time, too
             if len(answers) < len(tasks) or stopping.is_stopped():
-                parts = tasks, problems, starts, gram, solver, self._fit_settings
-                StoppedTasks(*parts).fit(answers, self._solve_at_once, stopping, outer)
+                left = StoppedTasks(posed, starts, solver, self._fit_settings)
+                left.fit(answers, self._solve_at_once, outer)
 
 
-def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:
-    """With squared slack the BlockedGram of K + D; D of a row is the same in all tasks."""
-    if problems[0].diag is None:
-        return gram
-    d = np.zeros(gram.n)
-    for task, problem in zip(tasks, problems, strict=True):
+def _with_slack(posed: PosedTasks) -> PosedTasks:
+    """With squared slack on the Gram of K + D; D of a row is the same in all tasks."""
+    if posed.problems[0].diag is None:
+        return posed
+    d = np.zeros(posed.gram.n)
+    for task, problem in zip(posed.tasks, posed.problems, strict=True):
         d[slice(None) if task.rows is None else task.rows] = problem.diag
-    return gram.with_diagonal(d)
+    return replace(posed, gram=posed.gram.with_diagonal(d))

@@ -15,7 +15,7 @@ from mercer.estimators._validation import Data
 from mercer.estimators.svm._classifier import KernelClassifier
 from mercer.gram import BlockedGram
 from mercer.problems import BoxQP, nu_svc, svc
-from mercer.solvers import Stopping, solve_class_pairs
+from mercer.solvers import ClassPairs, Stopping, solve_class_pairs
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -186,8 +186,8 @@ class SVC(ClassifierParameters, KernelClassifier):
         if has_limits or not self.fit_intercept or problems[0].diag is not None:
             return {}
         order, starts = by_class(self._codes[rows], self.classes_.size)
-        classes = pairs(self.classes_.size)
-        results = solve_class_pairs(problems, gram.take(order), starts, classes, self.tol, stopping)
+        given = ClassPairs(problems, gram.take(order), starts, pairs(self.classes_.size))
+        results = solve_class_pairs(given, self.tol, stopping)
         return {t: result for t, result in enumerate(results) if result is not None}
 
 

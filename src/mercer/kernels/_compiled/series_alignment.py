@@ -1,10 +1,12 @@
 """Compiled recursion of the global alignment kernel, over several pairs of series at a time.
 
-A cell costs an exponential and a quotient, and it is their arithmetic that bounds the speed: 2^e of
-the rounded exponent e = k + r is 2^k and a polynomial in r, |r| ≤ ½, which is the best one of its
-degree (2.1e-16); the division by 2 − g, which lies between 1 and 2, starts from a polynomial
-(1.7e-3) whose error is cubed and then squared (5e-9, 3e-17) by multiplications, which two units do
-side by side, where a divider takes sixteen cycles for a vector.
+A cell costs κ = g/(2 − g), whose arithmetic bounds the speed. With g = 2^e, e = k + r, k an integer
+and |r| ≤ ½, 2^r = (a + rb)/(a − rb), where a and b are polynomials in r² (rb/a is the hyperbolic
+tangent of r ln(2)/2; the best ones of degree 2 have an error of 8e-19). So the exponential needs no
+quotient of its own: κ = n/(a − rb − n), n = 2^(k−1) (a + rb).
+
+Series of one channel take two rows of the recursion at a time: a cell of the upper row is used for
+the lower one before it is stored.
 """
 
 from __future__ import annotations
@@ -26,9 +28,11 @@ from mercer.kernels._compiled.series_lanes import (
     transpose,
 )
 
-__all__ = ["alignment_logs", "alignment_logs_of_pairs"]
+__all__ = ["alignment_logs", "alignment_logs_of_pairs", "alignment_logs_within"]
 
 LOG2_E = 1.4426950408889634
+# Columns for which steps of x in lanes are repeated: what is written stays in the nearest cache.
+COLUMNS = 8
 
 
 def alignment_logs(
@@ -48,7 +52,7 @@ def alignment_logs(
     order = np.argsort(z_offsets[z_rows + 1] - z_offsets[z_rows], kind="stable")
     steps = longest(x_offsets, x_rows), longest(z_offsets, z_rows)
     channels = max(x_values.shape[1], z_values.shape[1])
-    memory, falls = scratch(*steps, channels), _falls(rate, band, farthest)
+    memory, falls = _memory(*steps, channels, band), _falls(rate, band, farthest)
     found = np.empty((x_rows.size, LANES))
     for start in range(0, z_rows.size, LANES):
         some = order[start : start + LANES]
@@ -82,7 +86,8 @@ def alignment_logs_of_pairs(
     out = np.empty(x_rows.size)
     lengths = np.diff(offsets)
     order = np.lexsort((lengths[x_rows], lengths[z_rows]))
-    memory = scratch(longest(offsets, x_rows), longest(offsets, z_rows), values.shape[1])
+    steps = longest(offsets, x_rows), longest(offsets, z_rows)
+    memory = _memory(*steps, values.shape[1], band)
     found, falls = np.empty(LANES), _falls(rate, band, farthest)
     for start in range(0, out.size, LANES):
         some = order[start : start + LANES]
@@ -92,9 +97,40 @@ def alignment_logs_of_pairs(
     return out
 
 
+def alignment_logs_within(
+    side: tuple, rate: float, band: int, out: np.ndarray, farthest: float = np.inf
+) -> None:
+    """The same of series (values, offsets, row numbers) with each other, but not with themselves.
+
+    Each pair once: panels of series of like length against those after them, pairs within a panel.
+    """
+    values, offsets, rows = side
+    order = np.argsort(offsets[rows + 1] - offsets[rows], kind="stable")
+    for start in range(0, rows.size, LANES):
+        panel, rest = order[start : start + LANES], order[start + LANES :]
+        found = np.empty((rest.size, panel.size))
+        sides = values, offsets, rows[rest], values, offsets, rows[panel]
+        alignment_logs(sides, rate, band, found, farthest)
+        out[np.ix_(rest, panel)], out[np.ix_(panel, rest)] = found, found.T
+    lower, upper = np.tril_indices(rows.size, -1)
+    some = lower // LANES == upper // LANES
+    x, z = order[lower[some]], order[upper[some]]
+    pairs = rows[x], rows[z]
+    out[x, z] = alignment_logs_of_pairs(values, offsets, pairs, rate, band, farthest)
+    out[z, x] = out[x, z]
+
+
 def _falls(rate: float, band: int, farthest: float) -> float:
     """Powers of two that the largest value of a row may lose to the next row."""
     return 2.0 + LOG2_E * rate * farthest + math.log2(max(band, 1))
+
+
+def _memory(x_steps: int, z_steps: int, channels: int, band: int) -> tuple:
+    """`scratch`; a row more; the weight of cell (t, j) in all lanes at j − t + x_steps."""
+    away = np.abs(np.arange(-x_steps, z_steps + 1))
+    weights = np.maximum(0.0, 1.0 - away / band) if band > 0 else np.ones(away.size)
+    row = np.empty((z_steps + 2) * LANES)
+    return *scratch(x_steps, z_steps, channels), row, np.repeat(weights, LANES), x_steps
 
 
 @compiled
@@ -102,7 +138,7 @@ def _align_panel(
     x_values, x_offsets, x_rows, z_values, z_offsets, columns, rate, band, falls, memory, out
 ):
     """Series of x, one after the other, with the series in the lanes of z."""
-    x_steps, z_steps, kappa, before, after, spread = memory
+    x_steps, z_steps = memory[0], memory[1]
     lay(z_values, z_offsets, columns, z_steps)
     x_lengths, z_lengths = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for p in range(LANES):
@@ -111,33 +147,23 @@ def _align_panel(
         transpose(x_values, x_offsets, x_rows[i], x_steps)
         for p in range(LANES):
             x_lengths[p] = x_offsets[x_rows[i] + 1] - x_offsets[x_rows[i]]
-        _align(
-            x_steps, z_steps, x_lengths, z_lengths, x_values.shape[1], 1, rate, band, falls,
-            kappa, before, after, spread, out[i],
-        )  # fmt: skip
+        _align(x_lengths, z_lengths, x_values.shape[1], 1, rate, band, falls, memory, out[i])
 
 
 @compiled
 def _align_pairs(values, offsets, x_rows, z_rows, rate, band, falls, memory, out):
     """A pair of series in each lane."""
-    x_steps, z_steps, kappa, before, after, spread = memory
-    lay(values, offsets, x_rows, x_steps)
-    lay(values, offsets, z_rows, z_steps)
+    lay(values, offsets, x_rows, memory[0])
+    lay(values, offsets, z_rows, memory[1])
     x_lengths, z_lengths = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for p in range(LANES):
         x_lengths[p] = offsets[x_rows[p] + 1] - offsets[x_rows[p]]
         z_lengths[p] = offsets[z_rows[p] + 1] - offsets[z_rows[p]]
-    _align(
-        x_steps, z_steps, x_lengths, z_lengths, values.shape[1], LANES, rate, band, falls,
-        kappa, before, after, spread, out,
-    )  # fmt: skip
+    _align(x_lengths, z_lengths, values.shape[1], LANES, rate, band, falls, memory, out)
 
 
 @compiled
-def _align(
-    x_steps, z_steps, x_lengths, z_lengths, channels, width, rate, band, falls,
-    kappa, before, after, spread, out,
-):  # fmt: skip
+def _align(x_lengths, z_lengths, channels, width, rate, band, falls, memory, out):
     """M(i, j) = κ(i, j) (M(i − 1, j − 1) + M(i − 1, j) + M(i, j − 1)), rows of all lanes.
 
     Rows are kept within a range by powers of two: 2^exponent times what is stored is M. Row −1 is
@@ -145,142 +171,132 @@ def _align(
     to 2^600 is between 2^300 and 2^900 for some rows more: a row adds 2(n_z + 1) paths at most to a
     cell, and takes the factor of the farthest steps at most.
     """
+    x_steps, z_steps, costs, before, after, spread, middle, weights, origin = memory
     n_x, n_z = 0, 0
     for p in range(LANES):
         n_x, n_z = max(n_x, x_lengths[p]), max(n_z, z_lengths[p])
+        out[p] = 0.0 if x_lengths[p] == 0 and z_lengths[p] == 0 else -np.inf
     bits_of_row = max(falls, 2.0 + math.log2(n_z + 1.0))
+    in_twos = channels == 1 and band == 0 and bits_of_row <= 150.0
     exponent, room = np.full(LANES, -600), 300.0
     for k in range((n_z + 2) * LANES):
         before[k] = 2.0**600 if k < LANES else 0.0
         after[k] = 0.0
-    for p in range(LANES):
-        out[p] = 0.0 if x_lengths[p] == 0 and z_lengths[p] == 0 else -np.inf
-    for t in range(n_x):
+    t = 0
+    while t < n_x:
         first = max(0, t - band + 1) if band > 0 else 0
         last = min(n_z, t + band) if band > 0 else n_z
         if first >= last:
             break
-        if channels == 1 and width == 1 and band == 0:
-            _align_numbers(x_steps[t], z_steps, n_z, rate, before, after)
-        elif channels == 1 and band == 0:
-            repeat_lanes(x_steps[t * LANES : (t + 1) * LANES], spread[: n_z * LANES])
-            _align_lanes(spread, z_steps, n_z, rate, before, after)
-        else:
-            row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, kappa, spread)
-            if band == 0:
-                _align_costs(kappa, rate, before, after, n_z)
+        if in_twos:
+            below = min(t + 1, n_x - 1)  # of an odd number of rows the last one twice
+            if width == 1:
+                _two_rows(x_steps[t], x_steps[below], z_steps, n_z, rate, before, middle, after)
             else:
-                _band_factors(kappa, t, first, last, rate, band)
-                _align_factors(kappa, before, after, first, last)
+                some = min(n_z, COLUMNS) * LANES
+                upper, lower = spread[:some], costs[:some]
+                repeat_lanes(x_steps[t * LANES : (t + 1) * LANES], upper)
+                repeat_lanes(x_steps[below * LANES : (below + 1) * LANES], lower)
+                _two_rows_of_lanes(upper, lower, z_steps, n_z, rate, before, middle, after)
+            _keep(middle, t, x_lengths, z_lengths, first, last, exponent, out)
+            t += 1
+            room -= bits_of_row
+        else:
+            row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, costs, spread)
+            at = weights[(first - t + origin) * LANES : (last - t + origin) * LANES]
+            _row(costs, at, rate, before, after, first, last)
+        _keep(after, t, x_lengths, z_lengths, first, last, exponent, out)
+        t += 1
         room -= bits_of_row
-        if room < bits_of_row:
-            _rescale(after, kappa, first, last, exponent)
+        if room < 2 * bits_of_row:
+            _rescale(after, costs, first, last, exponent)
             room = 300.0
-        for p in range(LANES):
-            if t == x_lengths[p] - 1 and first < z_lengths[p] <= last:
-                value, power = math.frexp(after[z_lengths[p] * LANES + p])  # whatever the scale
-                out[p] = math.log(value) + (power + exponent[p]) * math.log(2.0)
         before, after = after, before
 
 
+@compiled(inner=True)
+def _keep(row, t, x_lengths, z_lengths, first, last, exponent, out):
+    """The logarithms of the last cells that are in this row."""
+    for p in range(LANES):
+        if t == x_lengths[p] - 1 and first < z_lengths[p] <= last:
+            value, power = math.frexp(row[z_lengths[p] * LANES + p])  # whatever the scale
+            out[p] = math.log(value) + (power + exponent[p]) * math.log(2.0)
+
+
 @compiled(fastmath=CONTRACT, inner=True)
-def _power_of_two(e):
-    """2^e for e ≤ 0; 0 below the normal range."""
-    round_ = 1.5 * 2**52 + 1023
-    e = larger(e, -1022.9)  # rounds to k = −1023, whose exponent bits are 0
+def _kappa(e, weight):
+    """κ = g/(2 − g), g = weight 2^e, for −1022.4 ≤ e ≤ 0; 0 below the normal range."""
+    round_ = 1.5 * 2**52 + 1022
     t = e + round_
     r = e - (t - round_)  # exact
-    p = 7.037278170481727e-09
-    p = p * r + 1.0208537950682938e-07
-    p = p * r + 1.321566284045561e-06
-    p = p * r + 1.525265811630148e-05
-    p = p * r + 0.00015403529961116556
-    p = p * r + 0.0013333558228561943
-    p = p * r + 0.009618129108034607
-    p = p * r + 0.05550410866445883
-    p = p * r + 0.24022650695908768
-    p = p * r + 0.6931471805599497
-    p = p * r + 1.0
-    return p * bits_to_float(np.int64(float_to_bits(np.float64(t)) << np.int64(52)))
+    w = r * r
+    a = (0.00022892664520304958 * w + 0.05338207721958618) * w + 1.0
+    b = (5.2866829561414055e-06 * w + 0.004624790992390067) * w + 0.34657359027997264
+    half = bits_to_float(np.int64(float_to_bits(np.float64(t)) << np.int64(52)))  # 2^(k − 1)
+    n = weight * (half * (a + r * b))
+    return n / ((a - r * b) - n)
 
 
-@compiled(fastmath=CONTRACT, inner=True)
-def _halved(g):
-    """κ = g/(2 − g) for 0 ≤ g ≤ 1."""
-    d = 2.0 - g
-    y = (0.2218370883882149 * (g * g) + 0.2772963604852686) * g + 0.49913344887348354
-    e = 1.0 - d * y
-    y = y + y * (e * e + e)
-    q = g * y
-    return q + y * (g - d * q)
+@compiled(inner=True)
+def _sum(diagonal, above, left):
+    """The same for (x, z) as for (z, x): no product is contracted with an addition."""
+    return diagonal + (above + left)
 
 
 @compiled(fastmath=CONTRACT)
-def _align_numbers(x, z_steps, n_z, rate, before, after):
-    """A row of the recursion for series of one channel without a band, in one pass."""
+def _two_rows(x, y, z_steps, n_z, rate, before, middle, after):
+    """Rows of the steps x and y of one series; one channel, no band, exponents above −150."""
     wide_vectors()
     z, above = z_steps[: n_z * LANES], before[LANES : (n_z + 1) * LANES]
     scale = -LOG2_E * rate
     for p in range(LANES):
-        after[p] = 0.0
+        middle[p] = after[p] = 0.0
     for k in range(z.size):
-        kappa = _halved(_power_of_two(scale * ((x - z[k]) * (x - z[k]))))
-        after[k + LANES] = kappa * (before[k] + (above[k] + after[k]))
+        upper = _kappa(scale * ((x - z[k]) * (x - z[k])), 1.0)
+        lower = _kappa(scale * ((y - z[k]) * (y - z[k])), 1.0)
+        left = middle[k]
+        cell = upper * _sum(before[k], above[k], left)
+        middle[k + LANES] = cell
+        after[k + LANES] = lower * _sum(left, cell, after[k])
 
 
 @compiled(fastmath=CONTRACT)
-def _align_lanes(x_steps, z_steps, n_z, rate, before, after):
-    """The same where x has lanes as well."""
+def _two_rows_of_lanes(x, y, z_steps, n_z, rate, before, middle, after):
+    """The same where x and y have lanes as well, which are repeated for some columns."""
     wide_vectors()
-    x, z, above = x_steps[: n_z * LANES], z_steps[: n_z * LANES], before[LANES : (n_z + 1) * LANES]
     scale = -LOG2_E * rate
     for p in range(LANES):
-        after[p] = 0.0
-    for k in range(z.size):
-        kappa = _halved(_power_of_two(scale * ((x[k] - z[k]) * (x[k] - z[k]))))
-        after[k + LANES] = kappa * (before[k] + (above[k] + after[k]))
+        middle[p] = after[p] = 0.0
+    for start in range(0, n_z * LANES, x.size):
+        end = min(start + x.size, n_z * LANES)
+        z, diagonal = z_steps[start:end], before[start:end]
+        above = before[start + LANES : end + LANES]
+        upper, lower = middle[start : end + LANES], after[start : end + LANES]
+        for k in range(z.size):
+            of_x = _kappa(scale * ((x[k] - z[k]) * (x[k] - z[k])), 1.0)
+            of_y = _kappa(scale * ((y[k] - z[k]) * (y[k] - z[k])), 1.0)
+            left = upper[k]
+            cell = of_x * _sum(diagonal[k], above[k], left)
+            upper[k + LANES] = cell
+            lower[k + LANES] = of_y * _sum(left, cell, lower[k])
 
 
 @compiled(fastmath=CONTRACT)
-def _align_costs(costs, rate, before, after, n_z):
-    """The same from the costs of the row."""
-    wide_vectors()
-    cost, above = costs[: n_z * LANES], before[LANES : (n_z + 1) * LANES]
-    scale = -LOG2_E * rate
-    for p in range(LANES):
-        after[p] = 0.0
-    for k in range(cost.size):
-        kappa = _halved(_power_of_two(scale * cost[k]))
-        after[k + LANES] = kappa * (before[k] + (above[k] + after[k]))
-
-
-@compiled(fastmath=CONTRACT)
-def _band_factors(kappa, t, first, last, rate, band):
-    """Costs to the g of the triangular band."""
-    wide_vectors()
-    row = kappa[first * LANES : last * LANES]
-    scale = -LOG2_E * rate
-    for k in range(row.size):
-        row[k] = _power_of_two(scale * row[k])
-    for j in range(last - first):
-        weight = 1.0 - abs(t - first - j) / band
-        for k in range(j * LANES, (j + 1) * LANES):
-            row[k] *= weight
-
-
-@compiled(fastmath=CONTRACT)
-def _align_factors(factors, before, after, first, last):
-    """A row of the recursion from its g, within the band."""
+def _row(costs, weights, rate, before, after, first, last):
+    """A row from its costs and the weights of the band."""
     wide_vectors()
     for p in range(LANES):
         after[first * LANES + p] = 0.0
         after[(last + 1) * LANES + p] = 0.0
-    factor = factors[first * LANES : last * LANES]
+    cost = costs[first * LANES : last * LANES]
+    weight = weights[: cost.size]
     diagonal = before[first * LANES : last * LANES]
     above = before[(first + 1) * LANES : (last + 1) * LANES]
     row = after[first * LANES : (last + 1) * LANES]
-    for k in range(factor.size):
-        row[k + LANES] = _halved(factor[k]) * (diagonal[k] + (above[k] + row[k]))
+    scale = -LOG2_E * rate
+    for k in range(cost.size):
+        kappa = _kappa(larger(scale * cost[k], -1022.4), weight[k])
+        row[k + LANES] = kappa * _sum(diagonal[k], above[k], row[k])
 
 
 @compiled(fastmath=CONTRACT)

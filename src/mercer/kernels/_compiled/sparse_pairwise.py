@@ -16,6 +16,7 @@ from enum import IntEnum
 import numpy as np
 
 from mercer._numba import compiled
+from mercer._precision import EPS
 from mercer.kernels._compiled.elementwise import CONTRACT, exp64, flat_rows
 from mercer.kernels._samples import CSR
 
@@ -25,7 +26,6 @@ __all__ = ["ALL_SUBSETS", "CHI2", "L1", "gather_columns", "sparse_products"]
 # hundred columns to stay in L2. A compile-time constant, so that the inner loops have no tail.
 PANEL = 128
 # Sums of |x| + |z| with one rounding for each of their terms.
-ROUNDING = float(np.finfo(np.float64).eps)
 
 
 class ColumnKernel(IntEnum):
@@ -176,7 +176,7 @@ def _column_tile(
                 size += abs(a)
                 _add_column(acc, panel[start : start + PANEL], a, kind, without)
             if base.size:  # sums that are rounding alone are those of equal rows
-                lost = ROUNDING * (a_indptr[i + 1] - a_indptr[i] + 2)
+                lost = EPS * (a_indptr[i + 1] - a_indptr[i] + 2)
                 for p in range(last - first):
                     if acc[p] < lost * (size + base[first + p]):
                         acc[p] = 0.0

@@ -16,8 +16,8 @@ from mercer.kernels.functions._kernels import (
     MatrixFunction,
     ObjectFunction,
     SparseFeatureFunction,
-    VectorFunction,
 )
+from mercer.kernels.functions._vector_function import VectorFunction
 
 __all__ = ["kernel"]
 

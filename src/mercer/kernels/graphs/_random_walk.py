@@ -11,6 +11,7 @@ from mercer.kernels._base import Kernel, real
 from mercer.kernels._compiled.elementwise import flat_rows
 from mercer.kernels._compiled.random_walks import spectral_sums, walk_sums
 from mercer.kernels._rounding import Rounding, smallest, unit
+from mercer.kernels._sample_block import diagonal_of_tiles
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.graphs._graph_set import (
     GraphKernel,
@@ -174,11 +175,7 @@ class RandomWalk(GraphKernel):
         )
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        out = np.empty((len(A), 1))
-        for i in range(len(A)):
-            one = A[i : i + 1]
-            self.tile(one, one, out[i : i + 1])
-        return out[:, 0]
+        return diagonal_of_tiles(self, A, 1)
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """Of eigenvalues, or of the terms of the series; 1ᵀ(I − λA)⁻¹1 is at least ``|x||z|/2``.

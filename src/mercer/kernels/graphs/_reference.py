@@ -16,7 +16,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path as distances
 
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer._precision import UNIT
 from mercer.kernels._reference_kernels import Rows, Values
 from mercer.kernels.graphs._graph import Graph
 from mercer.kernels.structured._reference import count_products
@@ -129,7 +129,7 @@ def random_walk(kernel: Any, A: Rows, Z: Rows) -> Values:
         most = max(most, steps)
     degrees = [np.diff(g.adjacency.indptr).max(initial=0) for g in (*mine, *others)]
     nodes = max((graph.n for graph in (*mine, *others)), default=0)
-    return K, 4 * (most * (2 * max(degrees, default=0) + 8) + 2 * nodes) * UNIT_ROUNDOFF * K
+    return K, 4 * (most * (2 * max(degrees, default=0) + 8) + 2 * nodes) * UNIT * K
 
 
 def _numbered(labels: Iterable[Any], numbers: dict[Any, int]) -> np.ndarray:
@@ -172,4 +172,4 @@ def _entries(K: np.ndarray, kernel: Any, A: Rows, Z: Rows) -> Values:
     rows, columns = ([int(node) for node in each.X[each.index]] for each in (A, Z))
     K = K[np.ix_(rows, columns)]
     norm = 1 + kernel.time * float(np.abs(_laplacian(kernel.graph)).sum(axis=0).max(initial=0.0))
-    return K, 32 * (kernel.graph.n + 16) * norm * UNIT_ROUNDOFF * np.ones_like(K)
+    return K, 32 * (kernel.graph.n + 16) * norm * UNIT * np.ones_like(K)

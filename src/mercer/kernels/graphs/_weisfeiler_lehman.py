@@ -50,15 +50,16 @@ class UnaryFeatures(Features):
         return np.where(is_held, place, -1).astype(np.int32)
 
 
+@dataclass(frozen=True, repr=False)
 class _WeisfeilerLehman(GraphKernel, SparseFeatureKernel):
     """What both kernels share."""
 
-    depth: int
-    edge_labels: bool
+    depth: int = 3
+    edge_labels: bool = True
 
     is_nonnegative = True
 
-    def _check_parameters(self) -> None:
+    def __post_init__(self) -> None:
         name = type(self).__name__
         object.__setattr__(self, "depth", integer(name, "depth", self.depth, least=0))
         if not isinstance(self.edge_labels, (bool, np.bool_)):
@@ -124,12 +125,6 @@ class WeisfeilerLehman(_WeisfeilerLehman):
            [ 6., 10.]])
     """
 
-    depth: int = 3
-    edge_labels: bool = True
-
-    def __post_init__(self) -> None:
-        self._check_parameters()
-
     def features(self, samples: Any) -> Features:
         return self._counts(samples)
 
@@ -167,12 +162,6 @@ class WeisfeilerLehmanOA(_WeisfeilerLehman):
     array([[6., 4.],
            [4., 6.]])
     """
-
-    depth: int = 3
-    edge_labels: bool = True
-
-    def __post_init__(self) -> None:
-        self._check_parameters()
 
     def features(self, samples: Any) -> Features:
         counts = self._counts(samples)

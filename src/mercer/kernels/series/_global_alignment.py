@@ -9,7 +9,11 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from mercer.kernels._base import Kernel, integer, real
-from mercer.kernels._compiled.series_alignment import alignment_logs, alignment_logs_of_pairs
+from mercer.kernels._compiled.series_alignment import (
+    alignment_logs,
+    alignment_logs_of_pairs,
+    alignment_logs_within,
+)
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.series._series import SeriesKernel, SeriesSet
@@ -32,8 +36,8 @@ class GlobalAlignment(SeriesKernel):
     normalised: k(x, x) = 1. Lengths may differ (by less than T); an empty series has the value 0
     with all others.
 
-    **Cost.** ``|x| |z|`` steps of two or three nanoseconds for a value (more for many channels),
-    ``|x| 2T`` with a band.
+    **Cost.** ``|x| |z|`` steps of a third of a nanosecond to two for a value (more for many
+    channels), ``|x| 2T`` with a band.
 
     **When.** Signals that are shifted or run at different speeds: gestures, speech, sensors. Scale
     channels to one size first. σ and T are best found by a search, σ around its default.
@@ -118,11 +122,10 @@ class GlobalAlignment(SeriesKernel):
         alignment_logs(sides, self._rate(), band, logs, farthest)
 
     def _fill_triangle(self, A: SampleBlock, logs: np.ndarray) -> None:
-        """log K within a block, each pair once."""
-        rows, pairs = A.row_numbers, np.tril_indices(len(A), -1)
-        numbers = rows[pairs[0]], rows[pairs[1]]
-        logs[pairs] = self._logs_of_pairs(self.series(A.points), numbers)
-        logs[pairs[1], pairs[0]] = logs[pairs]
+        """log K within a block."""
+        series, band = self.series(A.points), self.band or 0
+        side = series.values, series.offsets, A.row_numbers
+        alignment_logs_within(side, self._rate(), band, logs, series.farthest(series))
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         logs = np.zeros(out.shape)
@@ -142,15 +145,15 @@ class GlobalAlignment(SeriesKernel):
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """Of paths, of logarithms, and of their exponential; what underflows counts absolutely.
 
-        A path has ``|x| + |z|`` factors at most, of exponents whose sum is below the smallest
-        value's and the logarithm of the number of paths, 1.77 for each step. A cell is lost if it
-        underflows, 2^1300 below the largest of its row; it would have at most 2^1.28 for each step
-        of a weight in the result.
+        A path has ``|x| + |z|`` factors at most, each with its sum rounded by 22 units. The sum of
+        their exponents is below the smallest value's and the logarithm of the number of paths, 1.77
+        for each step. A cell is lost if it underflows, 2^1300 below the largest of its row; it
+        would have at most 2^1.28 for each step of a weight in the result.
         """
         series, logs = self.series(points), self._own_logs(points)
         u, lengths = unit(np.float64), series.lengths
         exponents = 400 + 1.77 * lengths
-        relative = (16 * (lengths + 2) + (series.channels + 8) * exponents + 8 * np.abs(logs)) * u
+        relative = (24 * (lengths + 2) + (series.channels + 8) * exponents + 8 * np.abs(logs)) * u
         relative = relative + (0.0 if np.dtype(dtype) == np.float64 else unit(dtype))
         longest = float(lengths.max(initial=0))
         lost = np.exp2(np.minimum(2 * np.log2(longest + 1) + 1.28 * longest - 1300, 0.0))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer._precision import UNIT
 from mercer.kernels._reference_kernels import Rows, Values
 
 __all__ = ["dtw", "global_alignment"]
@@ -94,7 +94,7 @@ def global_alignment(kernel: Any, A: Rows, Z: Rows) -> Values:
     sizes = np.add.outer(np.abs(own[0]), np.abs(own[1]))
     channels = others.values.shape[2]
     units = 8 * lengths + (channels + 4) * (800 + 2 * lengths) + 8 * sizes
-    return K, units * UNIT_ROUNDOFF * K
+    return K, units * UNIT * K
 
 
 def dtw(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -116,5 +116,5 @@ def dtw(kernel: Any, A: Rows, Z: Rows) -> Values:
         K[i] = np.exp(-exponent)
         units = X.lengths + others.lengths + others.values.shape[2] + 8
         size = np.where(np.isfinite(exponent), exponent + 1, 1)
-        error[i] = 2 * size * units * UNIT_ROUNDOFF * K[i]
+        error[i] = 2 * size * units * UNIT * K[i]
     return K, error

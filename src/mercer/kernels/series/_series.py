@@ -87,8 +87,8 @@ class SeriesSet:
 
     def some_steps(self, most: int) -> np.ndarray:
         """Steps of all series, evenly spaced."""
-        total = len(self.values)
-        return self.values[np.unique(np.linspace(0, max(total - 1, 0), most).astype(np.int64))]
+        steps = np.unique(np.linspace(0, max(len(self.values) - 1, 0), most).astype(np.int64))
+        return self.values[steps[: len(self.values)]]
 
 
 def read_series(X: Any, owner: str) -> np.ndarray:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels._base import LARGEST, Kernel
+from mercer.kernels._base import LARGEST, VECTORS, Kernel
 from mercer.kernels._composite import OfOne, require_kernel
 from mercer.kernels._rounding import Rounding, unit
+from mercer.kernels._sample_block import diagonal_of_tiles
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.sets._bags import Bags, read_bags, stack_bags
 
@@ -108,6 +109,12 @@ class MeanEmbedding(OfOne, Kernel):
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         left, right = (each.points.prepared["bags"] for each in (A, B))
+        mine, theirs = A.points.part(0), B.points.part(0)
+        if mine.n and theirs.n and self.k.sample_type == VECTORS and mine.d != theirs.d:
+            raise ValueError(
+                f"{self!r}: the bags hold rows with {mine.d} columns, but those they are compared "
+                f"with (of the training set) have {theirs.d}."
+            )
         columns = _pieces(right.sizes[B.row_numbers], SAMPLES_AT_ONCE)
         others = [(part, *self._items(B, right, part)) for part in columns]
         for rows in _pieces(left.sizes[A.row_numbers], SAMPLES_AT_ONCE):
@@ -130,11 +137,7 @@ class MeanEmbedding(OfOne, Kernel):
         return A.points.part(0).take(index, np.float64), means
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        out = np.empty((len(A), 1))
-        for i in range(len(A)):
-            one = A[i : i + 1]
-            self.tile(one, one, out[i : i + 1])
-        return out[:, 0]
+        return diagonal_of_tiles(self, A, 1)
 
     def _mean_of(self, points: Samples, values: np.ndarray) -> np.ndarray:
         """The mean over each bag of a number for each sample."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer._precision import UNIT
 from mercer.kernels._reference_kernels import Rows, Values, evaluate
 from mercer.kernels.sets._bags import stack_bags
 
@@ -28,7 +28,7 @@ def jaccard(kernel: Any, A: Rows, Z: Rows) -> Values:
     left, right = _sets(A), _sets(Z)
     K = [[len(x & z) / len(x | z) if x or z else 1.0 for z in right] for x in left]
     values = np.array(K, dtype=np.float64).reshape(len(A.index), len(Z.index))
-    return values, 2 * UNIT_ROUNDOFF * values
+    return values, 2 * UNIT * values
 
 
 def mean_embedding(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -51,6 +51,6 @@ def mean_embedding(kernel: Any, A: Rows, Z: Rows) -> Values:
             part = inner[rows, columns]
             if part.size:
                 K[i, j] = part.mean()
-                units = (part.size + 2) * UNIT_ROUNDOFF
+                units = (part.size + 2) * UNIT
                 error[i, j] = lost[rows, columns].mean() + units * np.abs(part).mean()
     return K, error

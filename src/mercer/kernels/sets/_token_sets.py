@@ -41,7 +41,8 @@ class TokenSetKernel(SparseFeatureKernel):
                 else "A sample is a set, list, tuple or one-dimensional array of tokens; the empty "
                 "set is set()."
             )
-            raise ValueError(f"{self!r}: row {row} is {repr(item)[:60]}, not a set. {remedy}")
+            shown = " ".join(repr(item).split())[:60]
+            raise ValueError(f"{self!r}: row {row} is {shown}, not a set. {remedy}")
         try:
             tokens = dict.fromkeys(item)
         except TypeError:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer._precision import UNIT
 from mercer.kernels._reference_kernels import Rows, Values
 
 __all__ = ["count_products", "spectrum", "tokens_of"]
@@ -46,7 +46,7 @@ def count_products(A: Rows, Z: Rows, count: Callable[[Any], Counter]) -> Values:
     rows = _counts(A, count, column, grow=False)
     K = np.asarray((rows @ support.T).todense())
     largest = float(K.max(initial=0.0))
-    units = 0.0 if largest < 2.0**52 else (len(column) + 2) * UNIT_ROUNDOFF
+    units = 0.0 if largest < 2.0**52 else (len(column) + 2) * UNIT
     return K, units * K
 
 

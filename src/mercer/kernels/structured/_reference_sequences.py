@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer._precision import UNIT
 from mercer.kernels._reference_kernels import Rows, Values
 from mercer.kernels.structured._reference import tokens_of
 
@@ -113,7 +113,7 @@ def _of_windows(A: Rows, Z: Rows, g: int, values: list[int]) -> Values:
     # Sums of integers below 2⁵³ have no rounding.
     exact = K.max(initial=0.0) < 2.0**52
     terms = 0 if exact else int(counts.max(initial=1)) + int(rows.lengths.max(initial=1))
-    return K, terms * UNIT_ROUNDOFF * K
+    return K, terms * UNIT * K
 
 
 def _indicators(codes: np.ndarray, g: int, n_letters: int) -> np.ndarray:
@@ -149,7 +149,7 @@ def weighted_degree(kernel: Any, A: Rows, Z: Rows) -> Values:
         return total
 
     K, lengths = _against_all(A, Z, value)
-    return K, (lengths + 4 * (2 * kernel.shift + 1) * degree + 8) * UNIT_ROUNDOFF * K
+    return K, (lengths + 4 * (2 * kernel.shift + 1) * degree + 8) * UNIT * K
 
 
 def subsequence(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -172,7 +172,7 @@ def subsequence(kernel: Any, A: Rows, Z: Rows) -> Values:
         return total.astype(np.float64)
 
     K, lengths = _against_all(A, Z, value)
-    return K, 4 * n * (lengths + 2) * UNIT_ROUNDOFF * K
+    return K, 4 * n * (lengths + 2) * UNIT * K
 
 
 def local_alignment(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -185,7 +185,7 @@ def local_alignment(kernel: Any, A: Rows, Z: Rows) -> Values:
         logs.append(np.array([_alignments(kernel, x[0], z)[0] for x, z in pairs]))
     sizes = np.abs(logs[0])[:, None] + np.abs(logs[1])
     K = np.exp(K - logs[0][:, None] / 2 - logs[1] / 2)
-    return K, (16 * lengths + 8 * sizes + 32) * UNIT_ROUNDOFF * K
+    return K, (16 * lengths + 8 * sizes + 32) * UNIT * K
 
 
 def _alignments(kernel: Any, x: np.ndarray, others: _Padded) -> np.ndarray:

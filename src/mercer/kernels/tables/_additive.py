@@ -19,7 +19,7 @@ from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.structured._sparse_features import StructuredKernel
 from mercer.kernels.tables._column_kinds import Category, codes_of
-from mercer.kernels.tables._encoded import SETTINGS, ColumnKind
+from mercer.kernels.tables._encoded import SETTINGS, ColumnKind, once_for
 from mercer.kernels.tables._table import TABLES, Table, read_table
 
 __all__ = ["ColumnMean", "check_columns"]
@@ -121,14 +121,11 @@ class ColumnMean(StructuredKernel):
         return _Encoded(values, starts, np.any(values != 0, axis=0), codes, levels)
 
     def _in_terms_of(self, samples: Samples, others: Samples) -> _Encoded:
-        """The samples by the categories of others, made once for these two."""
+        """The samples by the categories of others."""
         if samples is others:
             return samples.prepared["encoded"]
-        known = samples.prepared.get("in terms of")
-        if known is None or known[0] is not others:
-            known = others, self._encode(samples.X, others.prepared["encoded"].levels)
-            samples.prepared["in terms of"] = known
-        return known[1]
+        levels = others.prepared["encoded"].levels
+        return once_for(samples, others, lambda: self._encode(samples.X, levels))
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         mine, theirs = self._in_terms_of(A.points, B.points), B.points.prepared["encoded"]

@@ -12,7 +12,7 @@ equals none of its categories.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ from mercer.kernels._stationary import RBF
 from mercer.kernels.structured._sparse_features import StructuredKernel
 from mercer.kernels.tables._table import TABLES, Table, read_table
 
-__all__ = ["SETTINGS", "ColumnKind", "EncodedKernel", "Levels"]
+__all__ = ["SETTINGS", "ColumnKind", "EncodedKernel", "Levels", "once_for"]
 
 Levels = dict[Hashable, int]
 
@@ -47,6 +47,14 @@ class EncodingSettings:
 
 
 SETTINGS = EncodingSettings()
+
+
+def once_for(samples: Samples, others: Samples, make: Callable[[], Any]) -> Any:
+    """What ``make`` gives, made once for these two data sets."""
+    known = samples.prepared.get("in terms of")
+    if known is None or known[0] is not others:
+        known = samples.prepared["in terms of"] = others, make()
+    return known[1]
 
 
 class ColumnKind:
@@ -119,15 +127,13 @@ class EncodedKernel(StructuredKernel):
         return encoded
 
     def _in_terms_of(self, samples: Samples, others: Samples) -> Samples:
-        """The samples encoded by the categories of others, made once for these two."""
+        """The samples encoded by the categories of others."""
         levels = others.prepared["levels"]
         if samples is others or not levels:
             return samples
-        known = samples.prepared.get("in terms of")
-        if known is None or known[0] is not others:
-            known = others, self._encoded(samples.prepared["table"], levels).compared()
-            samples.prepared["in terms of"] = known
-        return known[1]
+        return once_for(
+            samples, others, lambda: self._encoded(samples.prepared["table"], levels).compared()
+        )
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         if A.points is not B.points:

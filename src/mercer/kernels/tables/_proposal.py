@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.tables._column_kinds import Category, Cyclic, Number
+from mercer.kernels.tables._column_kinds import Category, Cyclic, Number, Ordered
 from mercer.kernels.tables._encoded import ColumnKind
 from mercer.kernels.tables._table import Table, numbers_of
 
@@ -83,11 +83,12 @@ def _shown(kind: Any) -> str:
 
 def propose(table: Table) -> Proposal:
     """A kind for each column that has two or more values."""
+    orders = dict(table.orders)
     if len(table) == 0:
         raise ValueError("TableKernel.from_frame needs at least one row, got none.")
     kinds, why = [], []
     for name, column in zip(table.names, table.columns, strict=True):
-        kind, reason = _kind(name, column)
+        kind, reason = _kind(name, column, orders.get(name, ()))
         if kind is not None:
             kinds.append((name, kind))
         why.append((name, reason))
@@ -97,7 +98,8 @@ def propose(table: Table) -> Proposal:
     return Proposal(tuple(kinds), tuple(why))
 
 
-def _kind(name: Any, column: np.ndarray) -> tuple[ColumnKind | None, str]:
+def _kind(name: Any, column: np.ndarray, order: tuple) -> tuple[ColumnKind | None, str]:
+    """``order``: the values in their order, if there is one."""
     if column.dtype.kind == "f":
         numbers_of(column, name, "TableKernel.from_frame")  # infinity is refused
         present = column[~np.isnan(column)]
@@ -113,12 +115,21 @@ def _kind(name: Any, column: np.ndarray) -> tuple[ColumnKind | None, str]:
     more = f", {missing} missing" if missing else ""
     if different + bool(missing) < 2:
         return None, "one value only" + more
+    if order and different > 1:
+        return _of_order(column, order), f"{different} ordered categories{more}"
     if column.dtype.kind == "f":
         return _of_numbers(name, present, different, more)
     if different > SETTINGS.identifiers * len(values) and len(values) > SETTINGS.few_rows:
         example = f"OnColumns(Normalize(Spectrum(3)), {name!r})"
         return None, f"{different} different values of {len(values)}: identifiers; or {example}"
     return Category(SETTINGS.category_gamma), f"{different} categories{more}"
+
+
+def _of_order(column: np.ndarray, order: tuple) -> Ordered:
+    """A typical pair of values has the distance of a typical pair of numbers."""
+    rank = {level: i / (len(order) - 1) for i, level in enumerate(order)}
+    ranks = [rank[value] for value in column.tolist() if value in rank]
+    return Ordered(order, SETTINGS.number_gamma / float(np.var(ranks)))
 
 
 def _of_numbers(name: Any, values: np.ndarray, different: int, more: str) -> tuple[ColumnKind, str]:

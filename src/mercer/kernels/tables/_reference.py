@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer._precision import UNIT
 from mercer.kernels._reference_kernels import Rows, Values, evaluate
 from mercer.kernels.structured._sample_types import OBJECTS, VECTORS, as_objects
 from mercer.kernels.tables._table import TABLES, Table, read_table
@@ -54,12 +54,12 @@ def _sq_distances(kind: Any, a: list[Any], z: list[Any]) -> Values:
         left, right = (np.arcsinh((side - kind.centre) / kind.scale) for side in (left, right))
         gap = difference(left, right)
         size = np.add.outer(np.abs(left), np.abs(right))
-        D, E = gap**2, 2 * np.abs(gap) * 8 * UNIT_ROUNDOFF * size
+        D, E = gap**2, 2 * np.abs(gap) * 8 * UNIT * size
     else:
         gap = difference(left, right) / getattr(kind, "scale", 1.0)
-        D, E = gap**2, 8 * UNIT_ROUNDOFF * gap**2
+        D, E = gap**2, 8 * UNIT * gap**2
     D = D + kind.missing * one_gone
-    return D, E + 8 * UNIT_ROUNDOFF * D
+    return D, E + 8 * UNIT * D
 
 
 def _on_circle(kind: Any, left: np.ndarray, right: np.ndarray, gone: list) -> Values:
@@ -68,14 +68,14 @@ def _on_circle(kind: Any, left: np.ndarray, right: np.ndarray, gone: list) -> Va
     D = np.sin(np.pi * turns) ** 2
     both, one = np.logical_and.outer(*gone), np.not_equal.outer(*gone)
     D[both], D[one] = 0.0, 0.25
-    return D, np.full_like(D, 64 * UNIT_ROUNDOFF)
+    return D, np.full_like(D, 64 * UNIT)
 
 
 def _exponential(D: np.ndarray, E: np.ndarray) -> Values:
     """exp(−D) for D within E."""
     K = np.exp(-D)
-    E = E + 2 * UNIT_ROUNDOFF * D
-    return K, np.minimum(K * np.expm1(np.minimum(E, 30.0)) + 4 * UNIT_ROUNDOFF * K, 1.0)
+    E = E + 2 * UNIT * D
+    return K, np.minimum(K * np.expm1(np.minimum(E, 30.0)) + 4 * UNIT * K, 1.0)
 
 
 def _of_columns(
@@ -99,7 +99,7 @@ def column_product(kernel: Any, A: Rows, Z: Rows) -> Values:
     _of_columns(kernel.columns, A, Z, add)
     d = len(kernel.columns)
     factor = kernel.gamma / d
-    return _exponential(factor * D, factor * (E + (d + 6) * UNIT_ROUNDOFF * D))
+    return _exponential(factor * D, factor * (E + (d + 6) * UNIT * D))
 
 
 def column_mean(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -114,7 +114,7 @@ def column_mean(kernel: Any, A: Rows, Z: Rows) -> Values:
         np.add(error, lost / d, out=error)
 
     _of_columns(kernel.columns, A, Z, add)
-    return K, error + (d + 4) * UNIT_ROUNDOFF * K
+    return K, error + (d + 4) * UNIT * K
 
 
 def one_kind(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -124,7 +124,7 @@ def one_kind(kernel: Any, A: Rows, Z: Rows) -> Values:
     E = np.zeros_like(D)
     for name in a.names or z.names:
         distances, errors = _sq_distances(kernel, _column(a, name), _column(z, name))
-        D, E = D + distances, E + errors + 2 * UNIT_ROUNDOFF * (D + distances)
+        D, E = D + distances, E + errors + 2 * UNIT * (D + distances)
     return _exponential(kernel.gamma * D, kernel.gamma * E)
 
 
@@ -139,7 +139,7 @@ def equality(kernel: Any, A: Rows, Z: Rows) -> Values:
                 continue
             K[i] += [weights.get((name, x), 1.0) * (x == y) for y in right]
     d = max(len(a.names), 1)
-    return K / d, (2 * d + 8) * UNIT_ROUNDOFF * K / d
+    return K / d, (2 * d + 8) * UNIT * K / d
 
 
 def table_kernel(kernel: Any, A: Rows, Z: Rows) -> Values:

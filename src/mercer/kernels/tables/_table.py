@@ -34,10 +34,13 @@ class Table:
     names : tuple of str or int
         Of the columns; numbers from 0 on where they have none.
     columns : tuple of arrays
+    orders : tuple of pairs
+        Of names of columns and their values in order, as a data frame may state it.
     """
 
     names: tuple[Any, ...]
     columns: tuple[np.ndarray, ...]
+    orders: tuple[tuple[Any, tuple[Any, ...]], ...] = ()
 
     ndim = 1
     dtype = np.dtype(object)
@@ -45,6 +48,7 @@ class Table:
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "orders", tuple(self.orders))
         if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in self.columns):
             raise ValueError("a column of a table must be an array with one axis.")
         lengths = {len(column) for column in self.columns}
@@ -52,6 +56,8 @@ class Table:
             raise ValueError("the columns of a table must be of one length, with a name each.")
         if any(column.dtype.kind not in "fO" for column in self.columns):
             raise ValueError("a column of a table must be an array of numbers or of objects.")
+        if not all(isinstance(each, tuple) and len(each) == 2 for each in self.orders):
+            raise ValueError("the orders of a table must be pairs of a name and values.")
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
@@ -61,7 +67,7 @@ class Table:
         return (len(self),)
 
     def __getitem__(self, rows: Any) -> Table:
-        return Table(self.names, tuple(column[rows] for column in self.columns))
+        return Table(self.names, tuple(column[rows] for column in self.columns), self.orders)
 
     def column(self, name: Any, owner: str) -> np.ndarray:
         """The column of this name (of a table without names: number)."""
@@ -79,7 +85,8 @@ class Table:
 
     def some(self, names: Sequence[Any], owner: str) -> Table:
         """Some of the columns."""
-        return Table(tuple(names), tuple(self.column(name, owner) for name in names))
+        columns = tuple(self.column(name, owner) for name in names)
+        return Table(tuple(names), columns, tuple(each for each in self.orders if each[0] in names))
 
     def numbers(self, owner: str) -> np.ndarray:
         """All columns as rows of numbers; a ValueError names a value that is none."""
@@ -165,7 +172,18 @@ def _of_columns(columns: Mapping[Any, Any]) -> Table:
     lengths = {name: len(column) for name, column in read.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"the columns of X are of different lengths: {lengths}.")
-    return Table(tuple(read), tuple(read.values()))
+    orders = ((name, _order(values)) for name, values in columns.items())
+    return Table(tuple(read), tuple(read.values()), tuple(each for each in orders if each[1]))
+
+
+def _order(values: Any) -> tuple[Any, ...]:
+    """The values of an ordered categorical of pandas in their order, if they are plain values."""
+    dtype: Any = getattr(values, "dtype", None)
+    if getattr(dtype, "ordered", False) is not True:
+        return ()
+    levels = tuple(dtype.categories.tolist())
+    is_plain = all(isinstance(level, (str, int, float)) for level in levels)
+    return levels if is_plain and len(levels) > 1 else ()
 
 
 def _of_rows(rows: list[Any]) -> Table:

@@ -18,6 +18,8 @@ window.linked = (() => {
     if (views === null) { row = column = null; window.lift.mark(null); return; }
     K = Int8Array.from(atob(views.K), (letter) => letter.charCodeAt(0));
     picture = paintMatrix();
+    by("bars-view").hidden = !views.coefficient;
+    by("bars-name").textContent = `${views.coefficient} of each point`;
     by("parts-view").hidden = views.parts === null;
     by("row").max = views.rows.length;
     const at = views.rows.indexOf(before);
@@ -34,7 +36,7 @@ window.linked = (() => {
 
   function select(newRow, newColumn) {
     [row, column] = [newRow, newColumn];
-    drawBars("bars", views.alpha);
+    if (views.coefficient) drawBars("bars", views.alpha);
     if (views.parts) drawBars("parts", views.parts);
     drawMatrix();
     markPlane();

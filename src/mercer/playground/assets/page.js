@@ -75,7 +75,7 @@ window.playground = (() => {
     showLegend(words);
     showSteps(words);
     by("trace-panel").hidden = !words.has_trace;
-    by("latency").textContent = words.milliseconds ? `The fit took ${words.milliseconds} ms.` : "";
+    by("latency").textContent = words.took ? `The fit took ${words.took}.` : "";
     document.body.dataset.echo = words.echo ?? "";
     if (words.is_drawn) document.body.dataset.ready = "yes";
     answered(words.echo);

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._precision import UNIT
 from mercer._result import LinearResult
 from mercer.problems._class_simplex import SimplexDuals
-from mercer.problems._losses import UNBOUNDED, UNIT, negative_gradient
+from mercer.problems._losses import UNBOUNDED, negative_gradient
 from mercer.problems._multinomial import Multinomial
 from mercer.problems._regularized_loss import LinearPrimal, half_square
 from mercer.solvers.linear._class_products import ClassProducts

@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import UNIT
 from mercer._result import Halted
 from mercer._threads import Workers
-from mercer.problems._losses import UNIT
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.linear import _matvec as kernels
 
@@ -332,22 +332,20 @@ class SparseMatrix(LocalMatrix):
         return self.X
 
 
-def as_design_matrix(
-    X: Any, workers: Workers | None = None, settings: BlockSettings | None = None
-) -> DenseMatrix | SparseMatrix:
+def as_design_matrix(X: Any, workers: Workers | None = None) -> DenseMatrix | SparseMatrix:
     """An array or a CSR matrix in float32 or float64; arrays with few nonzeros become CSR."""
-    settings = settings or BlockSettings()
+    settings = BlockSettings()
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     if sp.issparse(X):
         X = sp.csr_matrix(X, dtype=dtype)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        return SparseMatrix(X, workers, settings)
+        return SparseMatrix(X, workers)
     X = np.ascontiguousarray(X, dtype=dtype)
     if _has_few_nonzeros(X, settings):
-        return SparseMatrix(as_csr(X, workers or Workers(1), settings), workers, settings)
-    return DenseMatrix(X, workers, settings)
+        return SparseMatrix(as_csr(X, workers or Workers(1), settings), workers)
+    return DenseMatrix(X, workers)
 
 
 def _has_few_nonzeros(X: np.ndarray, settings: BlockSettings) -> bool:

@@ -22,8 +22,9 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
+from mercer._precision import UNIT
 from mercer._result import LinearResult, Status
-from mercer.problems._losses import UNBOUNDED, UNIT, directional_derivatives, negative_gradient
+from mercer.problems._losses import UNBOUNDED, directional_derivatives, negative_gradient
 from mercer.problems._regularized_loss import L1Primal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._coordinate_descent import StallDetector

@@ -78,17 +78,11 @@ class MultinomialNewton:
         self, problem: Multinomial, design: LocalMatrix, stopping: Stopping
     ) -> tuple[Start, int]:
         """The model of a subsample and its steps, or zero where all rows are few enough."""
-        n, d, k, settings = design.n, design.d, problem.n_classes, self.settings.newton
-        zero = Start(np.zeros((k, d)), np.zeros(k))  # type: ignore[arg-type]
-        size = max(
-            int(n * settings.subsample_fraction),
-            settings.subsample_rows_per_column * (d + 1),
-            settings.subsample_from // 4,
-        )
-        if n < settings.subsample_from or size > n // 2:
+        k, settings = problem.n_classes, self.settings.newton
+        zero = Start(np.zeros((k, design.d)), np.zeros(k))  # type: ignore[arg-type]
+        index = settings.subsample(design.n, design.d, self.seed)
+        if index is None:
             return zero, 0
-        rng = np.random.default_rng(self.seed)
-        index = np.sort(rng.choice(n, size, replace=False))
         some = problem.take(index, float(problem.C.sum() / problem.C[index].sum()))
         if np.bincount(some.codes, minlength=k).min() == 0:  # its intercept would be −∞
             return zero, 0

@@ -60,18 +60,12 @@ class Newton:
         self, problem: LinearPrimal, design: DesignMatrix, stopping: Stopping
     ) -> tuple[Start, int]:
         """The model of a subsample and its steps, or zero where all rows are few enough."""
-        n, d, settings = design.n, design.d, self.settings
-        size = max(
-            int(n * settings.subsample_fraction),
-            settings.subsample_rows_per_column * (d + 1),
-            settings.subsample_from // 4,
-        )
-        if n < settings.subsample_from or size > n // 2:
+        settings = self.settings
+        index = settings.subsample(design.n, design.d, self.seed)
+        if index is None:
             is_free = problem.kind == EPSILON_INSENSITIVE and problem.intercept_penalty == 0
             b = location_and_scale(problem)[0] if is_free else 0.0
-            return Start(np.zeros(d), b, width=settings.cold_width), 0
-        rng = np.random.default_rng(self.seed)
-        index = np.sort(rng.choice(n, size, replace=False))
+            return Start(np.zeros(design.d), b, width=settings.cold_width), 0
         factor = float(problem.C.sum() / problem.C[index].sum())
         inner = replace(self, tol=max(settings.subsample_gap, self.tol))
         found = inner.solve(problem.take(index, factor), design.take(index), stopping.quiet())

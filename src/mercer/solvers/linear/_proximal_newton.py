@@ -23,6 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
+from mercer._precision import EPS
 from mercer._result import LinearResult
 from mercer.problems._losses import UNBOUNDED, interval_gap
 from mercer.problems._regularized_loss import LinearPrimal
@@ -228,7 +229,7 @@ def location_and_scale(problem: LinearPrimal) -> tuple[float, float]:
     order = np.argsort(low, kind="stable")
     targets, weight = (low + (high - low) / 2)[order], weight[order]
     below = np.cumsum(weight)
-    half = below[-1] / 2 * (1 - low.size * np.finfo(np.float64).eps)  # sums are rounded
+    half = below[-1] / 2 * (1 - low.size * EPS)  # sums are rounded
     mean = np.average(targets, weights=weight)
     deviation = np.sqrt(np.average((targets - mean) ** 2, weights=weight))
     return float(targets[np.searchsorted(below, half)]), float(deviation) or 1.0

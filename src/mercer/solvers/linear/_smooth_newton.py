@@ -90,6 +90,17 @@ class NewtonSettings:
     lbfgs_numbers_per_step: int = 6
     lbfgs_slow_reduction: float = 0.4
 
+    def subsample(self, n: int, d: int, seed: int) -> np.ndarray | None:
+        """The rows that are solved first; None where all rows are few enough."""
+        size = max(
+            int(n * self.subsample_fraction),
+            self.subsample_rows_per_column * (d + 1),
+            self.subsample_from // 4,
+        )
+        if n < self.subsample_from or size > n // 2:
+            return None
+        return np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+
 
 # The line search ends at this fraction of the first derivative, or at this number of steps.
 _LINE_REDUCTION, _LINE_STEPS = 0.1, 40

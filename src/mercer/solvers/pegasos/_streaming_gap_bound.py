@@ -89,18 +89,17 @@ class OnePassBound:
     coef : float64 array
         w, the weight of the constant column last.
     lam : float
-    settings : BinSettings
     """
 
-    def __init__(self, coef: np.ndarray, lam: float, settings: BinSettings = DEFAULTS):
-        self.coef, self.lam, self.settings = coef, lam, settings
+    def __init__(self, coef: np.ndarray, lam: float):
+        self.coef, self.lam = coef, lam
         self.loss, self.n, self.scale = 0.0, 0, 0.0
         self.vectors = np.zeros((0, coef.size))
         self.linear, self.counts = np.zeros(0), np.zeros(0, dtype=np.int64)
 
     def _begin(self, rows: DenseRows, r: np.ndarray) -> None:
         """Set the bins by the first rows."""
-        settings = self.settings
+        settings = DEFAULTS
         self.scale = float(np.abs(r).mean()) or 1.0
         capacity = settings.max_bytes // (8 * self.coef.size)
         d = 0 if sp.issparse(rows.X) else min(rows.X.shape[1], settings.max_columns)
@@ -170,7 +169,7 @@ class OnePassBound:
         """The dual value of the best θ, and θ of every bin."""
         theta, used = np.zeros(self.linear.size), np.flatnonzero(self.counts)
         V, target = (part[used] / (self.n * self.lam) for part in (self.vectors, self.linear))
-        best = _best_fractions(V, target, self.settings.tol)
+        best = _best_fractions(V, target, DEFAULTS.tol)
         w = best @ V
         theta[used] = best
         return max(0.0, float(target @ best) - float(w @ w) / 2), theta

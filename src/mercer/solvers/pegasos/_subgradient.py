@@ -24,11 +24,11 @@ from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.pegasos._rows import KernelRows, PegasosRows
 from mercer.solvers.pegasos._state import DEFAULTS, LossInterval, PegasosState
 
-__all__ = ["DualBound", "Limits", "run", "single_steps"]
+__all__ = ["DualBound", "RunLimits", "run", "single_steps"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """When `run` ends, and which model it is about.
 
     Attributes
@@ -110,7 +110,7 @@ def run(
     bound: DualBound,
     weight: np.ndarray,
     rng: np.random.Generator,
-    limits: Limits,
+    limits: RunLimits,
     stopping: Stopping,
 ) -> tuple[Status, float, int]:
     """Steps until the limits; ``state`` and ``bound`` change in place.

@@ -25,7 +25,7 @@ import scipy.linalg as la
 from scipy.linalg import LinAlgWarning
 from scipy.optimize import nnls
 
-from mercer.certificates._certificate import EPS
+from mercer._precision import EPS
 from mercer.solvers.separability._rational import (
     Monomials,
     as_integers,
@@ -37,7 +37,7 @@ from mercer.solvers.separability._rational import (
     solve_exactly,
 )
 
-__all__ = ["LIMITS", "Features", "ProofSettings", "find_weights"]
+__all__ = ["LIMITS", "FarkasFeatures", "ProofSettings", "find_weights"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ LIMITS = ProofSettings()
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class FarkasFeatures:
     """The features of some rows: rounded for least squares, and exact for a few of them."""
 
     rows: np.ndarray  # the numbers that features are made of, one row per variable
@@ -93,7 +93,7 @@ class Features:
     found: list[tuple[int, ...]]  # monomials; with an intercept, the constant is one of them
 
     @classmethod
-    def of(cls, rows: np.ndarray, found: Monomials, has_intercept: bool) -> Features:
+    def of(cls, rows: np.ndarray, found: Monomials, has_intercept: bool) -> FarkasFeatures:
         found = found | {()} if has_intercept else found
         shift = None
         if () in found and is_shiftable(found):
@@ -124,7 +124,7 @@ class Features:
 
 
 def find_weights(
-    features: Features, s: np.ndarray, target: np.ndarray
+    features: FarkasFeatures, s: np.ndarray, target: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str] | None:
     """Rows, their signed weights v = s∘u and how these were shown, or None.
 

@@ -31,10 +31,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
 from mercer._threads import single_threaded_blas
-from mercer.certificates._certificate import EPS
 from mercer.kernels import Callable, Kernel, Precomputed
-from mercer.solvers.separability._farkas import LIMITS, Features, find_weights
+from mercer.solvers.separability._farkas import LIMITS, FarkasFeatures, find_weights
 from mercer.solvers.separability._rational import Monomials, monomials
 
 __all__ = [
@@ -243,7 +243,7 @@ def _object_key(item: Any) -> Any:
 # ---------------------------------------------------------------------- polynomial kernels
 
 
-def _features(problem: Any, gram: Any, variables: np.ndarray) -> Features | None:
+def _features(problem: Any, gram: Any, variables: np.ndarray) -> FarkasFeatures | None:
     """The features of some variables' rows; None if there are none, or too many."""
     rows = _numbers(gram, _points_of(problem, variables))
     if rows is None:
@@ -256,7 +256,7 @@ def _features(problem: Any, gram: Any, variables: np.ndarray) -> Features | None
         found = frozenset((column,) for column in range(d))
     if found is None or len(found) * rows.shape[0] > LIMITS.most_entries:
         return None
-    return Features.of(rows, found, problem.group is not None)
+    return FarkasFeatures.of(rows, found, problem.group is not None)
 
 
 def _numbers(gram: Any, points: np.ndarray) -> np.ndarray | None:

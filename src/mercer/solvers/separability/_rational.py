@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certificates._certificate import EPS
+from mercer._precision import EPS, TINY
 from mercer.kernels import (
     AllSubsets,
     Constant,
@@ -207,15 +207,14 @@ def encloses_positive(A: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, float
         return None
     # Of RF: s products and sums each; of F against A/powers: half a unit. Units of 2⁻⁵², so twice
     # what is needed, which covers the rounding of these bounds themselves.
-    tiny = np.finfo(np.float64).tiny
-    doubt = np.abs(R) @ np.abs(F) * ((s + 8) * EPS) + tiny * s
+    doubt = np.abs(R) @ np.abs(F) * ((s + 8) * EPS) + TINY * s
     alpha = float((np.abs(np.eye(s) - R @ F) + doubt).sum(axis=1).max()) * (1 + s * EPS)
     if not alpha < 0.5:
         return None
     u = R @ e
     for _ in range(3):
         rest = _residual(A, rhs, powers, u)
-        bound = np.abs(R) @ (np.abs(rest) + tiny) * ((1 + (s + 8) * EPS) / (1 - alpha))
+        bound = np.abs(R) @ (np.abs(rest) + TINY) * ((1 + (s + 8) * EPS) / (1 - alpha))
         error = float(bound.max()) * (1 + 8 * EPS)
         if (u > error).all():
             return u, error

@@ -20,8 +20,8 @@ _pair_passes.py             compiled: their passes over the variables
 ==========================  =======================================================
 """
 
-from mercer.solvers.smo._many_pairs import solve_class_pairs
+from mercer.solvers.smo._many_pairs import ClassPairs, solve_class_pairs
 from mercer.solvers.smo._settings import SMOSettings
 from mercer.solvers.smo._solver import SMO
 
-__all__ = ["SMO", "SMOSettings", "solve_class_pairs"]
+__all__ = ["SMO", "ClassPairs", "SMOSettings", "solve_class_pairs"]

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Result, Status
 from mercer.certificates._box_qp import certify
-from mercer.certificates._certificate import EPS, ROUNDING
+from mercer.certificates._certificate import ROUNDING
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import diagonal_bound, make_result, snapshot
 from mercer.solvers.smo._gradient import LazyGradient

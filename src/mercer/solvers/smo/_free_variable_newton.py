@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg as la
 
+from mercer._precision import EPS
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers.smo._settings import SMOSettings
 
@@ -84,7 +85,7 @@ def _direction(
     scale = float(np.abs(K.diagonal()).max())
     if not scale > 0:
         return None
-    A[np.arange(n), np.arange(n)] += regularisation * np.finfo(np.float64).eps * n * scale
+    A[np.arange(n), np.arange(n)] += regularisation * EPS * n * scale
     for column, g in enumerate(groups):
         A[:n, n + column] = A[n + column, :n] = np.where(group == g, scale, 0.0)
     right = np.zeros(size)

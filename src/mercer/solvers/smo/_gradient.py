@@ -20,7 +20,7 @@ import numpy as np
 
 from mercer.gram import BlockedGram
 from mercer.gram._base import never
-from mercer.gram._blocked import pieces
+from mercer.gram._machine import pieces
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers.smo._settings import SMOSettings
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -30,7 +31,50 @@ from mercer.solvers._violation import _FAR, segment_violations
 from mercer.solvers.smo._pair_update import LANE, estimated_gap, pair_scratch, pair_steps
 from mercer.solvers.smo._settings import SMOSettings
 
-__all__ = ["box_of", "copy_pair", "has_pair_scale", "solve_class_pairs"]
+__all__ = ["ClassPairs", "copy_pair", "has_pair_scale", "middle", "solve_class_pairs"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPairs:
+    """The problems of pairs of classes, each with one group and a start of zero.
+
+    Attributes
+    ----------
+    problems : one for each pair
+    gram : BlockedGram
+        Of all points, sorted by class.
+    starts : int64 array
+        Where each class starts, and the end of the last.
+    classes : the pairs
+    """
+
+    problems: Sequence[BoxQP]
+    gram: BlockedGram
+    starts: np.ndarray
+    classes: Sequence[tuple[int, int]]
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        return np.array(self.classes, dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Variables of each pair."""
+        return np.diff(self.starts)[self.pairs].sum(axis=1)
+
+    @property
+    def side(self) -> int:
+        """Variables of the largest pair, in lanes."""
+        return -(-int(self.sizes.max(initial=0)) // LANE) * LANE
+
+    @cached_property
+    def box(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Target, lower and upper of all problems, one after the other."""
+        target, lower, upper = (
+            np.concatenate([getattr(problem, name) for problem in self.problems])
+            for name in ("target", "lower", "upper")
+        )
+        return target, lower, upper
 
 
 @compiled(inner=True)
@@ -41,6 +85,22 @@ def copy_pair(K, i, j, n_first, n, m, part):
         for q in range(m):
             column = i + q if q < n_first else j + q - n_first
             part[p, q] = K[row, column] if p < n and q < n else 0.0
+
+
+@compiled(inner=True)
+def middle(beta, grad, low, high, n):
+    """The mean of −gradient over free variables, or else the middle of the bias interval."""
+    top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
+    for p in range(n):
+        rises, falls = beta[p] < high[p], beta[p] > low[p]
+        if rises:
+            top = larger(top, -grad[p])
+        if falls:
+            bottom = smaller(bottom, -grad[p])
+        if rises and falls:
+            total -= grad[p]
+            n_free += 1
+    return total / n_free if n_free > 0 else (top + bottom) / 2
 
 
 @compiled
@@ -87,26 +147,15 @@ def _solve_some(
         for p in range(n):
             beta[begin + p] = own_beta[p]
             weight[p] = abs(own_beta[p]) * scale[i + p if p < n_first else j + p - n_first]
-        # f = Kβ with the weighted sums of its error bound (`SumError`); b is the mean of target − f
-        # over free variables, or else the middle of the bias interval.
-        top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
-        for p in range(n):
+        for p in range(n):  # f = Kβ with the weighted sums of its error bound (`SumError`)
             sum_f, error = 0.0, 0.0
             for q in range(n):
                 sum_f += part[p, q] * own_beta[q]
                 error += abs(part[p, q]) * weight[q]
             f[begin + p] = sum_f
             bound[begin + p] = error
-            v = target[begin + p] - sum_f
-            rises, falls = own_beta[p] < high[p], own_beta[p] > low[p]
-            if rises and v > top:
-                top = v
-            if falls and v < bottom:
-                bottom = v
-            if rises and falls:
-                total += v
-                n_free += 1
-        b[pair] = total / n_free if n_free > 0 else (top + bottom) / 2
+            grad[p] = sum_f - target[begin + p]
+        b[pair] = middle(own_beta, grad, low, high, n)
         counts[pair, 0], counts[pair, 1] = steps, flags
         begin += n
         used += steps + 1
@@ -132,28 +181,24 @@ class _Solved:
 
 
 def _solve(
+    given: ClassPairs,
     K: np.ndarray,
-    starts: np.ndarray,
-    classes: Sequence[tuple[int, int]],
-    box: tuple[np.ndarray, np.ndarray, np.ndarray],
     scale: np.ndarray,
     tols: np.ndarray,
     stopping: Stopping,
     settings: SMOSettings,
 ) -> _Solved:
-    """Pair steps for the problems of all pairs; ``box`` are target, lower and upper of all."""
-    n_pairs, pairs = len(classes), np.array(classes, dtype=np.int64).reshape(-1, 2)
-    beta, f, bound = np.zeros((3, box[0].size))
+    """Pair steps for the problems of all pairs."""
+    n_pairs, side = len(given.pairs), given.side
+    beta, f, bound = np.zeros((3, given.box[0].size))
     b, counts = np.empty(n_pairs), np.empty((n_pairs, 2), np.int64)
-    sizes = np.diff(starts)[pairs].sum(axis=1)
-    side = -(-int(sizes.max()) // LANE) * LANE
     scratch = np.empty((side, side)), np.empty((6, side)), *pair_scratch(side, K.dtype)
-    data = K, starts, pairs, *box, scale, tols
+    data = K, given.starts, given.pairs, *given.box, scale, tols
     limits = np.array([settings.steps_per_pair, settings.steps_per_call])
     out, done, begin = (beta, f, bound, b, counts, *scratch), 0, 0
     while done < n_pairs and stopping.stopped is None:
         done, begin = map(int, _solve_some(*data, limits, done, begin, *out))
-    ends = np.concatenate([[0], np.cumsum(sizes[:done])])
+    ends = np.concatenate([[0], np.cumsum(given.sizes[:done])])
     known, counts = slice(0, int(ends[-1])), counts[:done]
     return _Solved(
         beta[known], f[known], bound[known], b[:done], counts[:, 0], counts[:, 1] == 0, ends
@@ -166,57 +211,27 @@ def has_pair_scale(K: np.ndarray, settings: SMOSettings) -> bool:
     return 1 / settings.max_scale <= largest <= settings.max_scale
 
 
-def box_of(problems: Sequence[BoxQP]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Target, lower and upper of all problems, one after the other."""
-    target, lower, upper = (
-        np.concatenate([getattr(problem, name) for problem in problems])
-        for name in ("target", "lower", "upper")
-    )
-    return target, lower, upper
-
-
 def solve_class_pairs(
-    problems: Sequence[BoxQP],
-    gram: BlockedGram,
-    starts: np.ndarray,
-    classes: Sequence[tuple[int, int]],
-    tol: float,
-    stopping: Stopping,
-    settings: SMOSettings | None = None,
+    given: ClassPairs, tol: float, stopping: Stopping, settings: SMOSettings | None = None
 ) -> list[Result | None]:
-    """Solve the problems of all pairs of classes, each with one group and a start of zero.
-
-    Parameters
-    ----------
-    problems : one for each pair
-    gram : BlockedGram
-        Of all points, sorted by class.
-    starts : int64 array
-        Where each class starts, and the end of the last.
-    classes : the pairs
-
-    Returns
-    -------
-    results : None where the general solver is needed
-    """
-    began, settings = time.perf_counter(), settings or SMOSettings()
-    results: list[Result | None] = [None] * len(problems)
+    """The results of all pairs; None where the general solver is needed."""
+    began, settings, gram = time.perf_counter(), settings or SMOSettings(), given.gram
+    results: list[Result | None] = [None] * len(given.problems)
     K = gram.matrix(lasting=False)
     if not has_pair_scale(K, settings):
         return results
     error = gram.sum_error(np.float64)
     tols = np.array([tol, settings.least_tol_factor * tol, settings.small_gap])
-    box, scale = box_of(problems), error.weight(np.ones(gram.n))
-    found = _solve(K, starts, classes, box, scale, tols, stopping, settings)
+    found = _solve(given, K, error.weight(np.ones(gram.n)), tols, stopping, settings)
     if found.size == 0:
         return results
     seconds, ends = (time.perf_counter() - began) / found.size, found.ends
-    of_class = [np.arange(first, last) for first, last in pairwise(starts.tolist())]
+    of_class = [np.arange(first, last) for first, last in pairwise(given.starts.tolist())]
     rows = np.concatenate(
-        [part for i, j in classes[: found.size] for part in (of_class[i], of_class[j])]
+        [part for i, j in given.classes[: found.size] for part in (of_class[i], of_class[j])]
     )
     f_error = _errors(error, rows, ends, found.beta, found.bound)
-    target, lower, upper = (values[: int(ends[-1])] for values in box)
+    target, lower, upper = (values[: int(ends[-1])] for values in given.box)
     violation = segment_violations(target - found.f, f_error, found.beta, lower, upper, ends[:-1])
     diag = K.diagonal()[rows] * (1 + 1e-6)
     for t in np.flatnonzero((violation <= tol) & found.is_regular).tolist():

@@ -134,7 +134,6 @@ def _best_of_row(g, Ki, diag, kii, top, inverse, fall, index_bits):
 @compiled(inner=True)
 def best_in_group(g, K, i, diag, top, inverse, fall, index_bits, begin, end):
     """`best_partner` among the variables of one of two groups."""
-    return begin + _best_of_row(
-        g[begin:end], K[i][begin:end], diag[begin:end], diag[i], top, inverse, fall[begin:end],
-        index_bits,
-    )  # fmt: skip
+    g, row, own = g[begin:end], K[i][begin:end], diag[begin:end]
+    of_group = _best_of_row(g, row, own, diag[i], top, inverse, fall[begin:end], index_bits)
+    return begin + of_group

@@ -14,7 +14,7 @@ class SMOSettings:
     Attributes
     ----------
     dense_variables : int
-        Up to this many variables the whole kernel matrix is the working set (`DenseSMO`).
+        Up to this number of variables the whole kernel matrix is the working set (`DenseSMO`).
     steps_per_slice : int
         `DenseSMO`: pair steps between two checks of the limits, a few milliseconds.
     first_steps, slice_growth : int, float
@@ -50,7 +50,7 @@ class SMOSettings:
     working_set_fraction : float
         The working set is at most this fraction of the active variables, but
     fewest_working : int
-        at least this many.
+        at least this number.
     working_set_tol : float
         A working set is solved to this fraction of the violation of the active variables, or to
     least_working_set_tol : float
@@ -92,7 +92,7 @@ class SMOSettings:
     seconds_per_value : float
         Time for a float32 kernel value, until it was measured on
     timed_values : int
-        at least this many.
+        at least this number.
     rows_between_checks : int
         Points whose f is updated between two checks of the clock after an early stop.
     near_fraction : float

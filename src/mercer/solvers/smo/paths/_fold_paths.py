@@ -36,7 +36,7 @@ from mercer.solvers.smo.paths._matrix_path import (
     fits_matrix_path,
 )
 
-__all__ = ["FoldPath", "HeldOut", "Workspaces", "cross_decision_values", "follow"]
+__all__ = ["FoldPath", "HeldOutValues", "Workspaces", "cross_decision_values", "follow"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class FoldPath:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutValues:
     """What one problem of a path gives.
 
     Attributes
@@ -97,8 +97,8 @@ class HeldOut:
 class Workspaces(threading.local):
     """One `Workspace` for each thread, as large as its largest path."""
 
-    def __init__(self, settings: PathSettings | None = None):
-        self.settings = settings or PathSettings()
+    def __init__(self) -> None:
+        self.settings = PathSettings()
         self._held: Workspace | None = None
 
     def of(self, n_variables: int) -> Workspace:
@@ -116,7 +116,7 @@ def follow(
     stopping: Stopping,
     workspaces: Workspaces,
     starts: Sequence[np.ndarray | None] | None = None,
-) -> Iterator[HeldOut]:
+) -> Iterator[HeldOutValues]:
     """Solve the problems of a path in turn; ends early if ``stopping`` says so.
 
     Parameters
@@ -168,7 +168,7 @@ class _OnCache:
 
     def solve(
         self, problem: BoxQP, stopping: Stopping, factor: float, start: np.ndarray | None
-    ) -> HeldOut:
+    ) -> HeldOutValues:
         if start is None and self.beta is not None and problem.is_finite:
             scaled = np.clip(self.beta * factor, problem.lower, problem.upper)
             drift = np.abs(problem.drift(scaled)).max(initial=0.0)
@@ -184,7 +184,7 @@ class _OnCache:
         used, f = np.flatnonzero(coef), np.zeros(self.gram.n)
         self.gram.accumulate(f, self.path.at, rows[used], coef[used])
         train = result.f if problem.diag is None else result.f - problem.diag * coef
-        return HeldOut(
+        return HeldOutValues(
             f[self.path.at] + b,
             train + b,
             b,
@@ -209,7 +209,7 @@ class _OnMatrix:
 
     def solve(
         self, problem: BoxQP, stopping: Stopping, factor: float, start: np.ndarray | None
-    ) -> HeldOut:
+    ) -> HeldOutValues:
         if start is None and self.run.beta is None and self.path.first is not None:
             self.run.begin(problem, self.path.first, if_better=True)
         point = self.run.solve(problem, stopping, factor, start)
@@ -220,7 +220,7 @@ class _OnMatrix:
         n = self.path.rows.size
         is_all = self.run.at is None
         train, held = (self.path.rows, self.path.at) if is_all else (slice(0, n), slice(n, None))
-        return HeldOut(
+        return HeldOutValues(
             point.values[held],
             point.values[train],
             point.b,
@@ -240,7 +240,7 @@ def cross_decision_values(
     cache_bytes: int = 200 << 20,
     n_threads: int = 1,
     stopping: Stopping | None = None,
-) -> list[list[HeldOut]]:
+) -> list[list[HeldOutValues]]:
     """Decision values of held-out rows, for each path and each of its problems.
 
     Parameters
@@ -275,7 +275,7 @@ def cross_decision_values(
             with gram.threads(n_threads):
                 K = gram.matrix(out=memory.values.view(np.float64)[: n * n].reshape(n, n))
 
-        def one(path: FoldPath) -> list[HeldOut]:
+        def one(path: FoldPath) -> list[HeldOutValues]:
             return list(follow(path, gram, K, solver, stopping, workspaces))
 
         out = workers.map(one, paths)

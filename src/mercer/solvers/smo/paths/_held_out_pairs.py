@@ -14,12 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer._numba import compiled, larger, smaller
-from mercer.gram import BlockedGram
-from mercer.problems._dual_qp import BoxQP
+from mercer._numba import compiled
 from mercer.solvers._stopping import Stopping
 from mercer.solvers._violation import _FAR
-from mercer.solvers.smo._many_pairs import box_of, copy_pair, has_pair_scale
+from mercer.solvers.smo._many_pairs import ClassPairs, copy_pair, has_pair_scale, middle
 from mercer.solvers.smo._pair_update import LANE, pair_scratch, pair_steps
 from mercer.solvers.smo._settings import SMOSettings
 
@@ -68,22 +66,6 @@ def _leave_out(K, n, m, is_held, start, start_f, target, beta, grad, low, high):
             grad[p] += change * K[best, p]
 
 
-@compiled(inner=True)
-def _middle(beta, grad, low, high, n):
-    """The mean of −gradient over free variables, or else the middle of the bias interval."""
-    top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
-    for p in range(n):
-        rises, falls = beta[p] < high[p], beta[p] > low[p]
-        if rises:
-            top = larger(top, -grad[p])
-        if falls:
-            bottom = smaller(bottom, -grad[p])
-        if rises and falls:
-            total -= grad[p]
-            n_free += 1
-    return total / n_free if n_free > 0 else (top + bottom) / 2
-
-
 @compiled
 def _solve_folds(
     K, copies, starts, classes, begins, target, lower, upper, start, start_f, folds, n_folds, tol,
@@ -121,7 +103,7 @@ def _solve_folds(
             part, None, None, None, None, None, None, None, beta, grad, low, high, None, tol,
             limits[0], diag, g, masks,
         )  # fmt: skip
-        b = _middle(beta, grad, low, high, n)
+        b = middle(beta, grad, low, high, n)
         for p in range(n):
             if is_held[p]:
                 values[begin + p] = grad[p] + own[p] + b
@@ -132,12 +114,9 @@ def _solve_folds(
 
 
 def held_out_pairs(
-    problems: Sequence[BoxQP],
+    given: ClassPairs,
     solutions: Sequence[tuple[np.ndarray, np.ndarray]],
     folds: np.ndarray,
-    gram: BlockedGram,
-    starts: np.ndarray,
-    classes: Sequence[tuple[int, int]],
     tol: float,
     stopping: Stopping,
     settings: SMOSettings | None = None,
@@ -146,8 +125,8 @@ def held_out_pairs(
 
     Parameters
     ----------
-    problems, gram, starts, classes, tol, stopping, settings
-        As in `solve_class_pairs`. A single pair is all rows of the Gram, in any order.
+    given : ClassPairs
+        A single pair is all rows of the Gram, in any order.
     solutions : sequence of (β, Kβ)
         Those of the problems, or zeros.
     folds : int array
@@ -162,15 +141,14 @@ def held_out_pairs(
     """
     settings = settings or SMOSettings()
     values, is_known = np.zeros(folds.size), np.zeros(folds.size, bool)
-    pairs = np.array(classes, dtype=np.int64).reshape(-1, 2)
-    sizes, copies = np.diff(starts)[pairs].sum(axis=1), len(pairs) > 1
-    side = -(-int(sizes.max(initial=0)) // LANE) * LANE
+    pairs, gram, side = given.pairs, given.gram, given.side
+    copies = len(pairs) > 1
     K = gram.matrix(None if copies else side, lasting=False)
     if not has_pair_scale(K, settings):
         return values, is_known
-    begins, n_folds = np.cumsum([0, *sizes[:-1]]), int(folds.max(initial=-1)) + 1
+    begins, n_folds = np.cumsum([0, *given.sizes[:-1]]), int(folds.max(initial=-1)) + 1
     start, start_f = (np.concatenate(parts) for parts in zip(*solutions, strict=True))
-    data = K, copies, starts, pairs, begins, *box_of(problems), start, start_f, folds, n_folds, tol
+    data = K, copies, given.starts, pairs, begins, *given.box, start, start_f, folds, n_folds, tol
     limits = np.array([settings.steps_per_pair, settings.steps_per_call])
     n_units, threads = len(pairs) * n_folds, gram.workers.n_threads
     n_parts = min(n_units, PARTS_PER_THREAD * threads) if threads > 1 else 1

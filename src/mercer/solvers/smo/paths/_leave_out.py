@@ -24,7 +24,7 @@ from mercer.solvers.smo.paths._matrix_rounds import (
     _VIOLATION,
     _WORK,
     Count,
-    Number,
+    RoundNumber,
     rescale,
     rounds,
 )
@@ -115,7 +115,7 @@ def leave_out(
     # Of a one-class SVM the sum is ν times that of the bounds; of others it is zero.
     totals = total * (1 - problem.upper[points] / problem.upper.sum()) if total else 0.0 * points
     values, violations = np.full((2, points.size), np.inf)
-    counts, numbers = np.zeros(len(Count), np.int64), np.zeros(len(Number))
+    counts, numbers = np.zeros(len(Count), np.int64), np.zeros(len(RoundNumber))
     low, high = np.empty((2, m))
     fixed = (
         K, row, row if is_all else where, None if is_all else rows, problem.target, problem.lower,

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.problems._dual_qp import BoxQP, fill_from_front
 from mercer.problems._kkt import intercepts
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo._pair_update import LANE, pair_scratch
 from mercer.solvers.smo.paths._active_block import forget
-from mercer.solvers.smo.paths._matrix_rounds import Count, Number, add_columns, rescale, rounds
+from mercer.solvers.smo.paths._matrix_rounds import Count, RoundNumber, add_columns, rescale, rounds
 
 __all__ = [
     "MatrixPath",
@@ -76,7 +77,7 @@ class PathSettings:
     progress: float = 0.9
     most_rows: float = 0.6
     points_per_call: int = 64
-    rounding: float = 64 * float(np.finfo(np.float64).eps)
+    rounding: float = 64 * EPS
 
     @cached_property
     def factors(self) -> np.ndarray:
@@ -211,8 +212,8 @@ class MatrixPath:
         w, s = self.workspace, self.settings
         D = None if problem.diag is None else problem.at_variables(problem.diag)
         space = w.for_path(self, problem.n_variables, keep=D is None)
-        counts, numbers = np.zeros(len(Count), np.int64), np.zeros(len(Number))
-        counts[Count.HELD], numbers[Number.LEAST] = w.n_held, np.inf
+        counts, numbers = np.zeros(len(Count), np.int64), np.zeros(len(RoundNumber))
+        counts[Count.HELD], numbers[RoundNumber.LEAST] = w.n_held, np.inf
         fixed = (
             self.K, row, position, self.at, problem.target, problem.lower, problem.upper, D,
             problem.n_groups == 1, self.tol,
@@ -222,8 +223,8 @@ class MatrixPath:
         while stopped is None and not rounds(*fixed, self.beta, self.f, *space, counts, numbers):
             stopped = stopping.stopped
         w.n_held = int(counts[Count.HELD])
-        violation = float(numbers[Number.VIOLATION])
-        b = float(numbers[Number.B])
+        violation = float(numbers[RoundNumber.VIOLATION])
+        b = float(numbers[RoundNumber.B])
         if stopped is not None:
             b = self._intercept(problem)
         status = stopped or (Status.SOLVED if violation <= self.tol else Status.STALLED)

@@ -20,7 +20,7 @@ from mercer.solvers._violation import _FAR
 from mercer.solvers.smo._pair_update import LANE, pair_steps
 from mercer.solvers.smo.paths._active_block import arrange, load, select
 
-__all__ = ["Count", "Number", "add_columns", "rescale", "rounds"]
+__all__ = ["Count", "RoundNumber", "add_columns", "rescale", "rounds"]
 
 
 class Count(IntEnum):
@@ -35,7 +35,7 @@ class Count(IntEnum):
     HELD = 6
 
 
-class Number(IntEnum):
+class RoundNumber(IntEnum):
     """Entries of the array of numbers."""
 
     VIOLATION = 0
@@ -44,7 +44,7 @@ class Number(IntEnum):
 
 
 _ACTIVE, _STEPS, _ROUNDS, _FLAGS, _IDLE, _WORK, _HELD = map(int, Count)
-_VIOLATION, _LEAST, _B = map(int, Number)
+_VIOLATION, _LEAST, _B = map(int, RoundNumber)
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)

@@ -1,4 +1,4 @@
-"""The story of news articles begins with what is there: raw texts, their weights, or neither."""
+"""Stories on real data begin with what is there: the raw file, the same packed, or neither."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 matplotlib = pytest.importorskip("matplotlib")
-STORY = str(Path(__file__).parent.parent / "examples" / "plot_17_news.py")
+EXAMPLES = Path(__file__).parent.parent / "examples"
 PARTS = {"20news-bydate-train": 60, "20news-bydate-test": 30}
 WORDS = {
     "rec.autos": ["engine", "wheel", "road"],
@@ -30,10 +30,10 @@ def articles(part):
         yield posted, rng.choice(WORDS[about], 6).tolist()
 
 
-def told(folder, monkeypatch, capsys):
+def told(folder, monkeypatch, capsys, story="17_news"):
     matplotlib.use("Agg")
     monkeypatch.setenv("MERCER_DATA", str(folder))
-    names = runpy.run_path(STORY)
+    names = runpy.run_path(str(EXAMPLES / f"plot_{story}.py"))
     matplotlib.pyplot.close("all")
     return names, capsys.readouterr().out
 
@@ -81,3 +81,56 @@ def test_without_either_the_articles_are_made_up_as_raw_files(tmp_path, monkeypa
     _, said = told(tmp_path, monkeypatch, capsys)
     assert "the articles are made up" in said
     assert "Subject: " in said
+
+
+def packed(texts, y):
+    """Texts as one array of letters, and where each begins."""
+    letters = [text.encode() for text in texts]
+    cuts = np.cumsum([0, *map(len, letters)])
+    return {"text_bytes": np.frombuffer(b"".join(letters), np.uint8), "text_offsets": cuts, "y": y}
+
+
+def test_messages_are_read_from_the_raw_file(tmp_path, monkeypatch, capsys):
+    """A message may hold a tab and letters beyond ASCII; a line without text is none."""
+    texts = [f"win £{i}\tnow" if i % 2 else f"see you at {i}" for i in range(40)]
+    lines = [f"{'spam' if i % 2 else 'ham'}\t{text}" for i, text in enumerate(texts)]
+    raw = tmp_path / "SMSSpamCollection"
+    raw.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    names, said = told(tmp_path, monkeypatch, capsys, "12_sms_spam")
+    assert names["texts"] == texts
+    assert names["y"].tolist() == ["ham", "spam"] * 20
+    assert "made up" not in said
+    raw.unlink()
+    np.savez(tmp_path / "sms_spam_text.npz", **packed(texts, np.tile([-1, 1], 20)))
+    again, _ = told(tmp_path, monkeypatch, capsys, "12_sms_spam")
+    assert again["texts"] == texts
+    np.testing.assert_array_equal(again["f"], names["f"])
+
+
+def test_sequences_are_read_from_the_raw_file(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("ACGT"), size=(60, 60))
+    classes = np.tile(["EI", "IE", "N"], 20)
+    letters[classes == "EI", 30:36], letters[classes == "IE", 24:30] = (
+        list("GTAAGT"),
+        list("TTGCAG"),
+    )
+    texts = ["".join(row) for row in letters]
+    lines = [f"{classes[i]},  HUMAN-{i},     {text}" for i, text in enumerate(texts)]
+    raw = tmp_path / "splice.data"
+    raw.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    names, said = told(tmp_path, monkeypatch, capsys, "13_splice_junctions")
+    assert names["X"] == texts
+    assert names["y"].tolist() == [0, 1, 2] * 20
+    assert "made up" not in said
+    raw.unlink()
+    np.savez(tmp_path / "splice_junction_dna.npz", **packed(texts, np.tile([0, 1, 2], 20)))
+    again, _ = told(tmp_path, monkeypatch, capsys, "13_splice_junctions")
+    np.testing.assert_array_equal(again["predicted"], names["predicted"])
+
+
+@pytest.mark.parametrize("story", ["12_sms_spam", "13_splice_junctions"])
+def test_without_a_file_one_is_made_up_that_leaves_mistakes(tmp_path, monkeypatch, capsys, story):
+    names, said = told(tmp_path, monkeypatch, capsys, story)
+    assert "are made up" in said
+    assert len(names["worst" if story.startswith("12") else "wrong"]) > 0
