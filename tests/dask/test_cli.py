@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -51,3 +55,17 @@ def test_wrong_options(client, options, message, file, capsys):
     text = capsys.readouterr().err
     assert message in text
     assert "Traceback" not in text
+
+
+@pytest.mark.serial
+def test_an_error_on_a_worker_is_one_line(file):
+    """Of the local cluster's processes nothing else is seen."""
+    given = ["train", str(file), "--target", "label", "--dask", "--machine", "svr", "-o", "model"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "mercer.cli", *given],
+        capture_output=True, text=True, timeout=300, env=environment, cwd=file.parent,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "y must hold numbers in chunk" in done.stderr

@@ -43,6 +43,20 @@ def test_pipeline_of_features_and_a_linear_machine(client, circles, tmp_path):
     assert np.array_equal(mercer.load(tmp_path / "model").predict(X), model.predict(X))
 
 
+def test_columns_that_are_cut_too(client, circles):
+    """Chunks of some columns are the same rows; for predictions, too."""
+    X = np.column_stack([circles[0], circles[0][:, 0] * circles[0][:, 1]])
+    t, whole, cut = (
+        X[:, 0] ** 2,
+        da.from_array(X, chunks=(100, 3)),
+        da.from_array(X, chunks=(100, 2)),
+    )
+    given = {"kernel": "rbf", "gamma": 0.5, "n_landmarks": 20, "random_state": 0}
+    ridge = KernelRidge(**given).fit(whole, t)
+    assert np.array_equal(KernelRidge(**given).fit(cut, t).predict(X), ridge.predict(X))
+    assert np.array_equal(ridge.predict(cut).compute(), ridge.predict(whole).compute())
+
+
 def test_ridge_solves_the_normal_equations(client, circles):
     X, y = circles
     model = KernelRidge(alpha=0.3, gamma=0.5, n_landmarks=25, tol=1e-12).fit(cut(X), y)

@@ -60,6 +60,16 @@ def test_svr(client, rng):
     check(SVR(C=5.0, epsilon=0.05).fit(cut(X), y), X, y)
 
 
+def test_parts_without_support_vectors(client):
+    """Chunks whose targets lie within ε of a constant, which is another one in each chunk."""
+    X = np.linspace(-3, 3, 200)[:, np.newaxis]
+    y = np.sign(X[:, 0])
+    check(SVR(gamma=1.0).fit(cut(X, 50), y), X, y)
+    flat = SVR(gamma=1.0).fit(cut(X, 50), np.zeros(200))
+    assert flat.certificate_.status.is_solved
+    assert np.abs(flat.predict(X)).max() <= flat.epsilon
+
+
 def test_one_class(client, rng):
     X = rng.normal(size=(300, 2))
     model = OneClassSVM(nu=0.2).fit(cut(X))

@@ -11,7 +11,14 @@ import mercer
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
-from mercer.dask import LinearSVC, LinearSVR, LogisticRegression  # noqa: E402
+from mercer.dask import (  # noqa: E402
+    SVC,
+    SVR,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    PegasosClassifier,
+)
 from mercer.dask._client import find_client  # noqa: E402
 
 HOW = {
@@ -42,10 +49,13 @@ def test_bad_collections(client, rows):
         LinearSVC().fit(X, y)
     with pytest.raises(ValueError, match="y has 500 rows, but X has 600"):
         LinearSVC().fit(chunks, y[:500])
-    with pytest.raises(ValueError, match=r"greater than one; got 1 class"):
+    with pytest.raises(ValueError, match=r"greater than one; got 1 class \(1\.0\)"):
         LinearSVC().fit(chunks, np.ones(600))
     with pytest.raises(ValueError, match="no rows with a positive weight"):
         LinearSVC().fit(chunks, y, np.zeros(600))
+    for supervised in (LinearSVC, LinearSVR, SVC, SVR, PegasosClassifier):
+        with pytest.raises(ValueError, match="y is missing"):
+            supervised().fit(chunks, None)
     unknown = chunks[chunks[:, 0] > 0]
     with pytest.raises(ValueError, match=r"unknown sizes.*compute_chunk_sizes"):
         LinearSVC().fit(unknown, y[X[:, 0] > 0])

@@ -55,3 +55,16 @@ def test_pegasos_is_that_of_the_stream(client, rows):
     assert model.certificate_.gap == local.certify(batches).gap
     found = model.predict(da.from_array(X, chunks=(200, 5))).compute()
     assert np.array_equal(found, local.predict(X))
+
+
+def test_pegasos_has_lam_of_C(client, rows):
+    """C is 1/(n lam), rows counted by their weight."""
+    X, y = rows
+    weight = np.where(np.arange(600) < 100, 2.0, 1.0)
+    chunks = da.from_array(X, chunks=(200, 5))
+    model = PegasosClassifier(C=0.5, random_state=0).fit(chunks, y, weight)
+    same = PegasosClassifier(lam=1 / (0.5 * 700), random_state=0).fit(chunks, y, weight)
+    assert model.lam_ == same.lam_
+    assert np.array_equal(model.coef_, same.coef_)
+    with pytest.raises(ValueError, match="cannot be combined with lam"):
+        PegasosClassifier(C=0.5, lam=0.1).fit(chunks, y)

@@ -47,6 +47,17 @@ def values(model) -> np.ndarray:
     return model.predict(X) if isinstance(model, SVR) else model.decision_function(X)
 
 
+def test_regression_leaves_the_last_digits_to_newton():
+    """Coordinate descent alone needs some 200 epochs on these features."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-3, 3, size=(1500, 2))
+    t = np.sin(2 * rows[:, 0]) * rows[:, 1] + 0.1 * rng.normal(size=1500)
+    given = {**LOW, "gamma": 0.5, "n_components": 150}
+    model = SVR(C=10.0, epsilon=0.05, **given).fit(rows, t)
+    assert model.certificate_.status.is_solved
+    assert model.n_iter_ < 100
+
+
 @pytest.mark.parametrize(("model", "y"), MACHINES, ids=NAMES)
 def test_distance_encloses_the_optimum(model, y):
     """P − distance ≤ P* ≤ P, with P* from the exact solver; and the bound is of use."""

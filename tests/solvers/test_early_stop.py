@@ -10,7 +10,7 @@ from mercer._result import Status
 from mercer.certificates._box_qp import LATER_DUAL, certify
 from mercer.kernels import RBF
 from mercer.problems import svc
-from mercer.solvers._solution import upper_diagonal
+from mercer.solvers._solution import snapshot, upper_diagonal
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo import SMO
 from mercer.solvers.smo._decomposition import DecompositionSMO
@@ -127,3 +127,28 @@ def test_the_gap_of_values_known_to_few_digits_is_that_of_its_terms():
     assert found.primal - found.dual > 100 * found.gap
     assert found.dual < narrow.dual <= narrow.primal < found.primal
     assert found.relative_gap >= narrow.gap / narrow.primal
+
+
+def test_between_two_samples_a_stop_returns_no_worse_than_the_last_one():
+    """P of the model of the sample that was solved last, D of the newest β."""
+    problem = PROBLEMS["svc"](y, t, w)
+    moments = []
+
+    def compare(progress):
+        if run.settled is None:
+            return
+        found = certify(problem, progress.result())
+        beta, f = run.settled.beta, K @ run.settled.beta
+        (_, result), *_ = snapshot(problem, beta, f)
+        of_sample = certify(problem, replace(result, diag=upper_diagonal(GRAM))).primal
+        newest = dual_value(problem, progress.beta())
+        moments.append((found.gap, of_sample - newest, np.count_nonzero(beta)))
+
+    with Stopping(callback=compare) as stopping:
+        limits = stopping, 1e-3, np.inf, 1 << 20
+        settings = small(first_sample=60, reconstruction_seconds=10.0)
+        run = DecompositionSMO(problem, GRAM, *limits, problem.start, settings=settings)
+        run.run()
+    assert len({size for _, _, size in moments}) > 2  # samples of several sizes
+    for gap, bound, _ in moments:
+        assert gap <= bound * 1.001 + 1e-3

@@ -61,6 +61,8 @@ class DistributedEstimator:
         model.__dict__.pop("feature_names_in_", None)
         if not hasattr(X, "map_blocks"):  # a data frame
             X = X.to_dask_array()
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
         probe = getattr(model, method)(np.zeros((1, self.n_features_in_)))
         shape = (
             {"chunks": (X.chunks[0], (probe.shape[1],))} if probe.ndim == 2 else {"drop_axis": 1}
@@ -152,9 +154,10 @@ def classes_of(summaries: Sequence[ChunkSummary]) -> tuple[np.ndarray, np.ndarra
         assert summary.label_weights is not None
         totals[np.searchsorted(classes, summary.labels)] += summary.label_weights
     if classes.size < 2:
+        only = classes.tolist()[0]
         raise ValueError(
             f"The number of classes has to be greater than one; got {classes.size} class "
-            f"({classes[0]!r}) in {len(summaries)} chunks."
+            f"({only!r}) in {len(summaries)} chunks."
         )
     return classes, totals
 

@@ -7,6 +7,7 @@ listens on the loopback interface only.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 from typing import Any
 
@@ -70,6 +71,7 @@ def _local_client(distributed: Any) -> Any:
             processes=True,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,  # what fails on a worker is raised here
         )
         client = _clients[""] = distributed.Client(cluster, set_as_default=False)
         atexit.register(close_local_cluster)

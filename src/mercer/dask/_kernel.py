@@ -60,7 +60,7 @@ class DistributedKernelMachine(DistributedEstimator):
         parts = partitions(X, y, sample_weight)
         with Stopping(model.time_limit, model.callback, model.on_interrupt) as stopping:
             rounds = Rounds(parts, self.scheduler, self.scheduler_timeout, stopping, self.persist)
-            summaries = self._bind_chunks(rounds, parts.names, y is not None)
+            summaries = self._bind_chunks(rounds, parts.names, not hasattr(model, "nu"))
             plain, classes = self._encoded(summaries, rounds)
             d = self.n_features_in_
             max_rows = int(self.joint_size * MEGABYTE / (8 * (d + 2)))

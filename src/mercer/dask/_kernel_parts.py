@@ -89,8 +89,8 @@ def solve_part(chunk: Chunk, estimator: Any, k: int, most: int) -> tuple[np.ndar
     """Support vectors of the chunk alone at C·k, and their duals divided by k.
 
     These are feasible in the whole problem. A one-class part has its own sum of duals, undivided.
-    Of several classes, and of a chunk of one class, only the rows are returned; of more than
-    ``most`` support vectors those with the largest duals.
+    Of several classes, of a chunk of one class, and where there are none, only rows are returned;
+    of more than ``most`` support vectors those with the largest duals.
     """
     nothing = np.zeros(0, np.int64), np.zeros(0)
     if chunk.n == 0:
@@ -105,6 +105,8 @@ def solve_part(chunk: Chunk, estimator: Any, k: int, most: int) -> tuple[np.ndar
     values = duals[0] if is_one_class else duals[0] / k
     values = values if duals.shape[0] == 1 else np.zeros(size.size)
     chosen = np.argsort(-size, kind="stable")[:most]
+    if not size.size:  # a regression whose targets are all within ε of a constant
+        return np.zeros(1, np.int64), np.zeros(1)
     order = chosen[np.argsort(model.support_[chosen])]
     return model.support_[order].astype(np.int64), values[order]
 

@@ -84,6 +84,8 @@ class Rounds:
         self, is_classification: bool, is_regression: bool, wants_digest: bool = False
     ) -> list[ChunkSummary]:
         """Check all chunks, and summarise each."""
+        if (is_classification or is_regression) and self.parts.y[0] is None:
+            raise ValueError("y is missing: this estimator needs a label or target for each row.")
         self.is_regression = is_regression
         if self.persist is True:
             self.chunks = self._persisted(self._bound())

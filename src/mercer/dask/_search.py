@@ -27,7 +27,7 @@ __all__ = ["SVCCV", "PegasosClassifier"]
 
 @estimator
 class PegasosClassifier(DistributedEstimator, LocalPegasosClassifier):
-    """Pegasos over the chunks of Dask collections; linear only, needs ``lam``.
+    """Pegasos over the chunks of Dask collections; linear only.
 
     The workers compute one chunk after the other, and `mercer.PegasosClassifier.fit_stream` takes
     its steps here: one chunk at a time is in memory. One more pass computes the certificate.
@@ -39,7 +39,7 @@ class PegasosClassifier(DistributedEstimator, LocalPegasosClassifier):
         Passes over all chunks.
     scheduler, scheduler_timeout, persist
         As in `mercer.dask.LinearSVC`.
-    lam, tol, max_iter, fit_intercept, average, project, class_weight, random_state, time_limit
+    C, lam, tol, max_iter, fit_intercept, average, project, class_weight, random_state, time_limit
         As in `mercer.PegasosClassifier`; others are not used.
     """
 
@@ -57,6 +57,8 @@ class PegasosClassifier(DistributedEstimator, LocalPegasosClassifier):
             classes, _ = classes_of(summaries)
             rounds.encode(None)
         plain = self._plain()
+        if self.lam is None:  # which a stream needs: here the number of rows is known
+            plain.set_params(lam=self._resolve_lam(sum(s.total_weight for s in summaries)), C=1.0)
         filled = [i for i, summary in enumerate(summaries) if summary.n]
 
         def batches() -> Iterator[tuple]:

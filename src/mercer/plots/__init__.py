@@ -33,6 +33,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.certificates._anytime import AnytimeTrace
 from mercer.certificates._trace import Trace
 from mercer.plots._anytime import AnytimeDisplay
 from mercer.plots._base import APART, Display
@@ -52,6 +53,7 @@ from mercer.plots._write import write_figure
 __all__ = [
     "KINDS",
     "AnytimeDisplay",
+    "AnytimeTrace",
     "BoundaryDisplay",
     "GapDisplay",
     "KKTDisplay",

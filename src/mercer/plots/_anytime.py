@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from mercer.certificates._anytime import AnytimeTrace
 from mercer.certificates._certificate import Certificate
 from mercer.exceptions import silent_thread
 from mercer.plots import style
@@ -47,6 +48,7 @@ class AnytimeDisplay(Display):
     gaps: np.ndarray  #: certified, relative
     scores: np.ndarray | None = None  #: on the validation rows
     score_name: str = "score"
+    xlabel: str = "time limit in seconds; the last fit has none"
 
     def __post_init__(self) -> None:
         self.panels = 1 if self.scores is None else 2
@@ -101,6 +103,30 @@ class AnytimeDisplay(Display):
             certificate=whole.certificate_,
         ).plot(ax, **options)
 
+    @classmethod
+    def from_trace(cls, trace: AnytimeTrace, ax: Any = None, **options: Any) -> AnytimeDisplay:
+        """The best model so far of one fit whose callback was ``trace``, at each of its moments.
+
+        Parameters
+        ----------
+        trace : AnytimeTrace
+        ax, **options
+            As for `from_estimator`.
+        """
+        if not trace.moments:
+            raise ValueError("The trace has no moments: fit an estimator with callback=trace.")
+        best, seconds = trace.best_so_far(), np.array([each.seconds for each in trace.moments])
+        return cls(
+            limits=seconds,
+            seconds=seconds,
+            gaps=np.array([each.gap for each in best]),
+            scores=None if trace.validation is None else np.array([each.score for each in best]),
+            score_name=metric_of(trace.best),
+            title=words_of(trace.best, True),
+            certificate=trace.best.certificate_,
+            xlabel="seconds of the fit",
+        ).plot(ax, **options)
+
     def _words(self) -> list[str]:
         first = f"after {number(self.seconds[0])} s at most {number(100 * self.gaps[0])} %"
         return [
@@ -116,7 +142,7 @@ class AnytimeDisplay(Display):
         line = {"color": style.BLUE, "marker": "o", "markersize": 4}
         below.plot(at[known], self.gaps[known], label="certified gap", **line)
         below.set_yscale("log")
-        below.set(xlabel="time limit in seconds; the last fit has none", ylabel="relative gap")
+        below.set(xlabel=self.xlabel, ylabel="relative gap")
         below.grid(True, axis="y")
         self._legend(below, legend)
         if self.scores is not None and len(axes) > 1:

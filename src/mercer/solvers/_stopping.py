@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._result import Status
+from mercer._result import Result, Status
 from mercer.exceptions import InterruptWarning, warn_user
 
 __all__ = ["Progress", "RateForecast", "StallDetector", "Stopping", "restoring"]
@@ -49,6 +49,13 @@ class Progress:
         so nothing is computed unless it is called.
     beta : callable or None
         Called within the callback: a copy of the signed duals β of this task, at no such cost.
+    model : callable or None
+        Called within the callback: a fitted copy of the estimator, as a stop at this moment would
+        leave it, with its certificate; without probabilities. Kernel SVMs of one task have it (two
+        classes, regression, one class) with solver "smo". It costs what a stop costs: up to a
+        second where the rows are many.
+    result : callable or None
+        The solver's part of that: the `Result` of a stop at this moment.
     """
 
     seconds: float
@@ -62,6 +69,8 @@ class Progress:
         default=None, repr=False, compare=False
     )
     beta: Callable[[], np.ndarray] | None = field(default=None, repr=False, compare=False)
+    model: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+    result: Callable[[], Result] | None = field(default=None, repr=False, compare=False)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ _base.py          `KernelMachine`: ``fit`` as six steps
 _solve.py         the step "solve": tasks side by side, budgets of cache and time
 _after_stop.py    after a stop: samples of the tasks that were not begun
 _checkpoint.py    the duals of every task, written every few seconds
+_model_so_far.py  the model that a stop would leave, for callbacks
 _classifier.py    classes, votes and probabilities, shared by SVC and NuSVC
 _svc.py           `SVC`, `NuSVC`
 _svr.py           `SVR`, `NuSVR`

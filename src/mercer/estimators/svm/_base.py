@@ -38,6 +38,7 @@ from mercer.estimators._warm_start import Duals
 from mercer.estimators.low_rank import LOW_RANK_ATTRIBUTES, LowRankFit
 from mercer.estimators.svm._centring import InterceptShift
 from mercer.estimators.svm._definiteness import judge_definiteness
+from mercer.estimators.svm._model_so_far import ModelSoFar
 from mercer.estimators.svm._solve import SolvesTasks
 from mercer.gram import BlockedGram
 from mercer.kernels._base import LARGEST, LARGEST_FLOAT64
@@ -141,8 +142,10 @@ class KernelMachine(
             self.__dict__.pop(name, None)
         if self.approximation is not None:
             self._fit_low_rank(data, posed)
-        else:
-            self._keep(data, posed, self._solve(data, posed, starts))
+            return
+        if stopping.callback is not None and len(tasks) == 1:
+            stopping.callback = ModelSoFar(self, data, posed, stopping.callback)
+        self._keep(data, posed, self._solve(data, posed, starts))
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         self._check_parameters()

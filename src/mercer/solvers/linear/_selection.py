@@ -28,6 +28,8 @@ class HandoverSettings:
     # The relative gap, or the visits per row after which it has not been reached.
     gap: float = 3e-5
     max_visits: float = 200.0
+    # The same of dense float32 rows (features of kernels) whose Newton equations are factorised.
+    dense_visits: float = 25.0
     # The proximal width Newton's method begins with, in units of scores.
     width: float = 0.03
 
@@ -64,7 +66,9 @@ class CoordinateDescentThenNewton:
         is_tall = design.n >= design.d and design.d <= self.newton.direct_columns
         if known is not None and is_tall:
             return newton.solve(problem, design, stopping, start)
-        limits = self.tol, self.max_iter, self.seed, self.handover.max_visits
+        is_direct = self.single and design.d <= self.newton.direct_columns
+        visits = self.handover.dense_visits if is_direct else self.handover.max_visits
+        limits = self.tol, self.max_iter, self.seed, visits
         coarse = CoordinateDescent(*limits, self.single, self.handover.gap)
         first = coarse.solve(problem, design, stopping, start)
         if first.status not in (Status.SOLVED, Status.STALLED) or first.meets(self.tol):

@@ -31,7 +31,7 @@ from functools import partial
 
 import numpy as np
 
-from mercer._result import Status
+from mercer._result import Result, Status
 from mercer.gram import BlockedGram, RowCache
 from mercer.problems._dual_qp import BoxQP
 from mercer.problems._kkt import intercepts, restore_sums
@@ -39,7 +39,7 @@ from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._block_update import BlockUpdate, block_buffers
-from mercer.solvers.smo._early_stop import Settled, finish_early
+from mercer.solvers.smo._early_stop import Settled, finish_early, result_now
 from mercer.solvers.smo._gradient import LazyGradient
 from mercer.solvers.smo._pair_update import LANE, PairFlags
 from mercer.solvers.smo._settings import SMOSettings
@@ -131,7 +131,7 @@ class DecompositionSMO:
         elif self.status is not Status.SOLVED:
             self.gradient.reconstruct(self.beta)
             self.gradient.recompute(self.beta, self.relevant()[1])
-        self._restore_sums()
+        self.restore()
         return self.status
 
     def _solve_sample(self) -> None:
@@ -140,6 +140,8 @@ class DecompositionSMO:
         violation, score = self._scores(self._subproblem(self.gradient.up_to_date()))
         rows = self.active.activate(None, score, self.beta)
         self._solve_active(rows, self.settings.sample_tol * violation)
+        if self.status is None:
+            self.settled = Settled(self.beta.copy(), self.gradient.copy())
         self._keep_time(self.gradient.seconds_for(self.n * np.count_nonzero(self.beta)))
 
     def _keep_time(self, needed: float) -> None:
@@ -340,7 +342,7 @@ class DecompositionSMO:
         diag = upper_diagonal(self.gram)
         return relative_gap(problem, replace(result, f_error=self.gradient.error, diag=diag))
 
-    def _restore_sums(self) -> None:
+    def restore(self) -> None:
         """Move the rounding of Σβ onto one variable of each group."""
         for k, change in restore_sums(self.problem, self.beta).items():
             point, by = np.array([self.row[k]]), np.array([change])
@@ -357,8 +359,13 @@ class DecompositionSMO:
         if self.stopping.callback is not None:
             effort = self.stopping.seconds, self.rounds, self.steps
             state = partial(self._snapshot, sub)
-            beta = partial(self._beta_now, sub)
-            self.stopping.report(Progress(*effort, violation, self.tol, state=state, beta=beta))
+            beta, result = partial(self._beta_now, sub), partial(self._result_now, sub)
+            now = Progress(*effort, violation, self.tol, state=state, beta=beta, result=result)
+            self.stopping.report(now)
+
+    def _result_now(self, sub: Subproblem) -> Result:
+        self._write_back(sub)
+        return result_now(self)
 
     def _beta_now(self, sub: Subproblem) -> np.ndarray:
         beta = self.beta.copy()

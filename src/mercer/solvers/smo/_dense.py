@@ -14,19 +14,20 @@ Reads the problem and the Gram; changes its own β and f.
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mercer._result import Status
+from mercer._result import Result, Status
 from mercer.certificates._box_qp import certify
 from mercer.certificates._certificate import Certificate
 from mercer.gram import BlockedGram
 from mercer.problems._dual_qp import BoxQP
 from mercer.problems._kkt import intercepts, restore_sums
-from mercer.solvers._solution import snapshot, upper_diagonal
+from mercer.solvers._solution import make_result, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._free_variable_newton import newton_on_free
@@ -194,7 +195,8 @@ class DenseSMO:
         if self.stopping.callback is not None:
             effort = self.stopping.seconds, self.rounds, self.steps
             state = partial(snapshot, self.problem, self.beta, self.f)
-            self.stopping.report(Progress(*effort, violation, self.tol, state=state))
+            now = Progress(*effort, violation, self.tol, state=state, result=self._result_now)
+            self.stopping.report(now)
         if self._is_solved(violation):
             self.status = Status.SOLVED
             return
@@ -210,6 +212,13 @@ class DenseSMO:
             self.status = self.stopping.stopped
         if self.status is None:
             self._go_on(violation)
+
+    def _result_now(self) -> Result:
+        """The result of a stop at this moment, for a callback."""
+        other = copy(self)
+        other.beta = self.beta.copy()
+        limits = self.tol, self.stopping.began, self.gap_tol
+        return make_result(self.problem, self.gram, other, Status.STOPPED, *limits)
 
     def _is_solved(self, violation: float) -> bool:
         if self.gap_tol is None:

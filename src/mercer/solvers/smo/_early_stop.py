@@ -14,22 +14,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mercer._precision import EPS
+from mercer._result import Result, Status
 from mercer.certificates._box_qp import certify
 from mercer.certificates._certificate import ROUNDING
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import diagonal_bound, snapshot
+from mercer.solvers._solution import diagonal_bound, make_result, snapshot
 from mercer.solvers.smo._gradient import LazyGradient
 
 if TYPE_CHECKING:
     from mercer.solvers.smo._decomposition import DecompositionSMO
 
-__all__ = ["Settled", "dual_bound", "finish_early"]
+__all__ = ["Settled", "dual_bound", "finish_early", "result_now", "result_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,10 @@ class Settled:
 
     beta: np.ndarray
     gradient: LazyGradient
+
+    def copy(self) -> Settled:
+        """The same, with f of its own."""
+        return Settled(self.beta, self.gradient.copy())
 
     @property
     def seconds(self) -> float:
@@ -115,6 +121,23 @@ def finish_early(run: DecompositionSMO) -> None:
         _refine(run, is_over)
     if run.beta is not newest:
         run.reached = newest
+
+
+def result_of(run: DecompositionSMO, status: Status, began: float) -> Result:
+    """The result of a run that has ended."""
+    result = make_result(run.problem, run.gram, run, status, run.tol, began, run.gap_tol)
+    return replace(result, reached=run.reached, lower=run.lower)
+
+
+def result_now(run: DecompositionSMO) -> Result:
+    """What a stop at this moment would return; the run goes on as if it had not been asked."""
+    other = copy(run)
+    other.beta, other.gradient = run.beta.copy(), run.gradient.copy()
+    other.sample_starts = list(run.sample_starts)
+    other.settled = None if run.settled is None else run.settled.copy()
+    finish_early(other)
+    other.restore()
+    return result_of(other, Status.STOPPED, run.stopping.began)
 
 
 def _refine(run: DecompositionSMO, is_over: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ References: Platt 1998; Joachims 1999 (working sets, shrinking); Keerthi et al.,
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo._class_pair import ClassPairSMO
 from mercer.solvers.smo._decomposition import DecompositionSMO
 from mercer.solvers.smo._dense import DenseSMO, is_one_to_one
+from mercer.solvers.smo._early_stop import result_of
 from mercer.solvers.smo._settings import SMOSettings
 
 __all__ = ["SMO"]
@@ -82,9 +83,7 @@ class SMO:
             run = DecompositionSMO(
                 problem, gram, *limits, beta, self.shrinking, self.gap_tol, self.settings
             )
-            status = run.run()
-            result = make_result(problem, gram, run, status, self.tol, began, self.gap_tol)
-        return replace(result, reached=run.reached, lower=run.lower)
+            return result_of(run, run.run(), began)
 
     def _solve_dense(
         self,
