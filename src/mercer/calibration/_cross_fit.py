@@ -25,14 +25,25 @@ from mercer.solvers.smo.paths._held_out_pairs import held_out_pairs
 
 __all__ = ["held_out_values"]
 
-FOLDS = 5
-# Of two classes up to that number of rows.
-FOLDS_OF_FEW, FEW_ROWS = 10, 1536
-# Up to that number of rows, and of steps of the fit for each row, the folds of a task are solved on
-# the matrix of all its rows, together with those of other tasks. Beyond, blocks of the active
-# variables take less time. Of several tasks each thread copies a matrix: they have to be smaller.
-ROWS_AT_ONCE, ROWS_OF_A_COPY = 4096, 1536
-STEPS_PER_ROW = 5
+
+@dataclass(frozen=True)
+class CrossFitSettings:
+    """How many folds there are, and which are solved on one matrix."""
+
+    # Folds; and those of two classes with at most that number of rows.
+    folds: int = 5
+    folds_of_few: int = 10
+    few_rows: int = 1536
+    # Up to that number of rows, and of steps of the fit for each row, the folds of a task are
+    # solved on the matrix of all its rows, together with those of other tasks. Beyond, blocks of
+    # the active variables take less time.
+    rows_at_once: int = 4096
+    steps_per_row: int = 5
+    # Of several tasks each thread copies a matrix: they have to be smaller.
+    rows_of_a_copy: int = 1536
+
+
+SETTINGS = CrossFitSettings()
 
 
 def held_out_values(
@@ -43,7 +54,7 @@ def held_out_values(
     solver: Any,
     rng: np.random.RandomState,
     n_jobs: int | None,
-    rows_at_once: int = ROWS_AT_ONCE,
+    rows_at_once: int = SETTINGS.rows_at_once,
 ) -> list[np.ndarray]:
     """The decision values of each task's rows, each row under a model of the other folds.
 
@@ -57,12 +68,12 @@ def held_out_values(
     is_known = [np.zeros(task.y.size, bool) for task in tasks]
     if isinstance(solver, SMO):
         if len(tasks) > 1:
-            rows_at_once = min(rows_at_once, ROWS_OF_A_COPY)
+            rows_at_once = min(rows_at_once, SETTINGS.rows_of_a_copy)
         effort = [(task.y.size, r.iterations) for task, r in zip(tasks, results, strict=True)]
         small = [
             t
             for t, (n, steps) in enumerate(effort)
-            if n <= rows_at_once and steps <= STEPS_PER_ROW * n
+            if n <= rows_at_once and steps <= SETTINGS.steps_per_row * n
         ]
         some = _SmallTasks(
             [tasks[t] for t in small],
@@ -227,8 +238,8 @@ def _folds(tasks: Sequence[Task], rng: np.random.RandomState) -> list[np.ndarray
     """
     of_class: dict[int, np.ndarray] = {}
     folds = []
-    is_small = len(tasks) == 1 and tasks[0].y.size <= FEW_ROWS
-    n_folds = FOLDS_OF_FEW if is_small else FOLDS
+    is_small = len(tasks) == 1 and tasks[0].y.size <= SETTINGS.few_rows
+    n_folds = SETTINGS.folds_of_few if is_small else SETTINGS.folds
     for task in tasks:
         fold = np.empty(task.y.size, dtype=np.intp)
         is_positive = task.y > 0

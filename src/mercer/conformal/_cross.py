@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
-from mercer.estimators._wrapping import WrapsEstimator
+from mercer.estimators._methods import WrapsEstimator
 from mercer.exceptions import warn_user
 
 __all__ = ["CrossConformal", "CrossFitted", "RanksByFolds", "check_level", "warn_few"]

@@ -14,7 +14,6 @@ _dual_view.py    `dual_view`: the dual variables of a fitted model
 _task_duals.py   `TaskDuals`: those of one binary task
 _path.py         `path`: models along C or γ
 _compress.py     `compress`: a kernel model with fewer vectors
-_wrapping.py     what scikit-learn asks of estimators around others
 _ridge.py        `KernelRidge`
 _logistic.py     `KernelLogisticRegression`
 _perceptron.py   `KernelPerceptron`

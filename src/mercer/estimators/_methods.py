@@ -1,4 +1,5 @@
-"""Methods of estimators: the sections of their docstrings, and those that depend on parameters.
+"""Methods of estimators: the sections of their docstrings, those that depend on parameters, and
+what scikit-learn asks of an estimator around another one.
 
 "Parameters" and "Returns" of scikit-learn's methods are the same everywhere. A docstring with
 one of the two keeps it, and is given the other.
@@ -13,7 +14,9 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
-__all__ = ["Unless", "document_methods", "unless"]
+import numpy as np
+
+__all__ = ["Unless", "WrapsEstimator", "document_methods", "unless"]
 
 _ROWS = "X : {array-like, sparse matrix} of shape (n_samples, n_features)"
 _NEW_ROWS = f"""\
@@ -95,3 +98,25 @@ def _sections(method: Any, has_kernel: bool) -> dict[str, str]:
         texts["y"] = "y : Ignored"
     arguments = "\n".join(texts[argument] for argument in given if argument in texts)
     return {"Parameters": arguments, "Returns": _RETURNS.get(name, "")}
+
+
+class WrapsEstimator:
+    """The columns of the fitted ``estimator_``, and the rows that the given one takes."""
+
+    @property
+    def n_features_in_(self) -> int:
+        """Of the fitted estimator."""
+        return self.estimator_.n_features_in_  # type: ignore[attr-defined]
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Of the fitted estimator."""
+        return self.estimator_.feature_names_in_  # type: ignore[attr-defined]
+
+    def _wrapped(self) -> Any:
+        return self.estimator  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags = self._wrapped().__sklearn_tags__().input_tags
+        return tags

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._convergence import warn_stopped_early
+from mercer.estimators._methods import WrapsEstimator
 from mercer.estimators._validation import Data
-from mercer.estimators._wrapping import WrapsEstimator
 from mercer.estimators.mkl._checks import check_kernels, refuse_size
 from mercer.estimators.mkl._joint_gap import certify_jointly
 from mercer.estimators.mkl._point import Machine, Point

@@ -106,8 +106,7 @@ class CoordinateDescent:
         start: Start | None = None,
     ) -> LinearResult:
         """The model w = Xᵀβ, its duals and its gap."""
-        began = time.perf_counter()
-        settings = self.settings
+        began, settings = time.perf_counter(), self.settings
         state = _State(problem, design, start, self)
         best = _zero_model(problem, design)
         epochs, rounds, check_factor = 0, 0, settings.first_check

@@ -26,12 +26,22 @@ from mercer.solvers.smo.paths._matrix_rounds import add_columns
 
 __all__ = ["ActiveSet"]
 
-# Differences of the active set from the last one, and its changes, before the search is given up.
-MOST_CHANGES, MOST_ROUNDS = 48, 40
-# Changes of all wrong variables that have not made them fewer.
-PATIENCE = 2
-# Of tol: residuals that count as those of a wrong bound; and errors by the ridge of S.
-WRONG_SIDE, RIDGE = 0.4, 1e-3
+
+@dataclass(frozen=True)
+class ActiveSetSettings:
+    """When the search for an active set is given up, and what counts as an error."""
+
+    # Differences of the active set from the last one, and its changes.
+    most_changes: int = 48
+    most_rounds: int = 40
+    # Changes of all wrong variables that have not made them fewer.
+    max_idle_changes: int = 2
+    # Of tol: residuals that count as those of a wrong bound; and errors by the ridge of S.
+    wrong_side: float = 0.4
+    ridge: float = 1e-3
+
+
+SETTINGS = ActiveSetSettings()
 
 
 @compiled(inner=True)
@@ -236,7 +246,7 @@ class ActiveSet:
         S[: free.size] = G[:, free].T
         S[free.size :, : free.size] = 1.0
         largest = np.abs(beta).max()
-        S[np.arange(free.size), np.arange(free.size)] += RIDGE * tol / largest
+        S[np.arange(free.size), np.arange(free.size)] += SETTINGS.ridge * tol / largest
         try:
             inverse = np.linalg.inv(S)
         except np.linalg.LinAlgError:
@@ -258,15 +268,16 @@ class ActiveSet:
     def without(self, points: np.ndarray) -> np.ndarray:
         """β without each of some points, one row for each: of those not found the last β."""
         n, problem = self.beta.size, self.problem
-        starts, side = np.tile(self.beta, (points.size, 1)), MOST_CHANGES
-        slack = WRONG_SIDE * self.tol
+        starts, side = np.tile(self.beta, (points.size, 1)), SETTINGS.most_changes
+        slack = SETTINGS.wrong_side * self.tol
         least = np.where(self.beta > problem.lower, -slack, -np.inf)
         most = np.where(self.beta < problem.upper, slack, np.inf)
         least[self.is_free] = problem.lower[self.is_free]
         most[self.is_free] = problem.upper[self.is_free]
+        limits = np.array([SETTINGS.most_rounds, SETTINGS.max_idle_changes])
         _predict(
             self.T, self.whole, self.is_free, self.beta, problem.lower, problem.upper, least,
-            most, points, slack, np.array([MOST_ROUNDS, PATIENCE]), starts, *np.empty((2, n)),
+            most, points, slack, limits, starts, *np.empty((2, n)),
             np.empty(n, np.int8), *np.empty((2, side), np.int64), np.empty((side, side)),
             np.empty(side),
         )  # fmt: skip
