@@ -380,11 +380,11 @@ def test_limits_at_full_size(gamma):
     """Real constants, rows of which most are support vectors: stopping itself must be quick."""
     rows, labels = make_classification(6000, 20, n_informative=5, random_state=0)
     SVC(callback=lambda progress: True).fit(rows, labels)  # compile
-    model = SVC(C=1e3, gamma=gamma, tol=1e-9, time_limit=0.3)
+    model = SVC(C=1e3, gamma=gamma, tol=1e-9, time_limit=0.05)
     began = now()
     with pytest.warns(ConvergenceWarning, match="time limit"):
         model.fit(rows, labels)
-    assert elapsed(began) < 0.3 + 0.5
+    assert elapsed(began) < 0.05 + 0.5
     assert np.isfinite(model.certificate_.gap)
 
 

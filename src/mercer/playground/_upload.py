@@ -31,7 +31,7 @@ def read_csv(text: str) -> tuple[dict[str, Any], str]:
     >>> found["points"], found["classes"]
     (((-3.2, -3.2, 1), (3.2, 3.2, 0)), ('elm', 'oak'))
     >>> found["columns"][0]
-    Column(name='width', middle=2.0, unit=0.3125)
+    AxisColumn(name='width', middle=2.0, unit=0.3125)
     >>> note
     'Read 2 points from width and height; classes elm, oak.'
     """
