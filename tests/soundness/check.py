@@ -178,6 +178,10 @@ def _largest_value(p: Problem, X: Any) -> float:
     size = float(abs(X).max()) if X.shape[1] else 0.0
     power = max(p.param("degree", 1), 4 if str(p.param("kernel")).startswith("=") else 1)
     gamma = p.param("gamma", 1.0)
+    if gamma == "scale" and X.shape[1]:
+        values = X.toarray() if hasattr(X, "toarray") else X
+        variance = float(np.var(values, dtype=np.float64))
+        gamma = 1 / (p.d * variance) if variance > 0 else 1.0
     slope = max(gamma, 1.0) if isinstance(gamma, float) else 1.0
     with np.errstate(over="ignore"):
         dot = slope * np.float64(max(size, 1.0) * p.d) ** 2 + abs(p.param("coef0", 0.0))
