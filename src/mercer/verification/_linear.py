@@ -248,7 +248,7 @@ def _squares(
     widened = away * (1 + UNIT) + error + 4 * UNIT * np.abs(w_beta)
     high = total(widened**2) / 2
     if kappa:
-        square += kappa * b**2 / 2
+        square += kappa * b * b / 2
         apart, size = abs(kappa * b - beta_sum), abs(kappa * b) + abs(beta_sum)
         plain += apart**2 / (2 * kappa)
         high += (apart + 8 * UNIT * size) ** 2 / (2 * kappa)

@@ -33,6 +33,7 @@ def _product(kernel: Any, X: Any, rows: np.ndarray, V: np.ndarray) -> tuple[np.n
     return sums.high, sums.error + EPS * np.abs(sums.high)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is infinite
 def recompute_ridge(model: Any, X: Any, y: Any, weight: np.ndarray) -> RidgeCertificate:
     """The certificate of ridge coefficients; rows without weight have none."""
     rows = np.flatnonzero(weight > 0)
@@ -58,7 +59,7 @@ def recompute_ridge(model: Any, X: Any, y: Any, weight: np.ndarray) -> RidgeCert
         is_refuted[t] = _gradient(model, X, rows, s, r[:, t], Y[:, t]) > model.tol
     return RidgeCertificate.of(
         primal,
-        primal - gap,
+        primal - gap if np.isfinite(gap) else -np.inf,
         gap,
         residual,
         status=Status.NOT_REACHED if is_refuted.any() else solved,

@@ -129,7 +129,7 @@ class GradientDual:
             problem.kind, self.g, self.beta, problem.low, problem.C, *scaling
         )
         penalty = problem.intercept_penalty or 0.0
-        primal = float(self.w @ self.w) / 2 + penalty * self.b**2 / 2 + loss
+        primal = float(self.w @ self.w) / 2 + penalty * self.b * self.b / 2 + loss
         return LinearResult(
             self.w,
             self.b,
@@ -162,7 +162,7 @@ def rescaled(problem: LinearPrimal, found: LinearResult, tol: float) -> LinearRe
         return found
     sq_length = float(found.w @ found.w)
     penalty = problem.intercept_penalty
-    sq_length += penalty * found.b**2 if penalty else 0.0
+    sq_length += penalty * found.b * found.b if penalty else 0.0
 
     def gap(log: float) -> float:
         s = 1 + 10**log

@@ -75,15 +75,25 @@ class SMO:
         began = time.perf_counter()
         max_steps = np.inf if self.max_iter < 0 else self.max_iter
         beta = problem.start if start is None else start
-        if beta.size <= self.settings.dense_variables:
+        if beta.size <= self.settings.dense_variables or self._needs_float64(problem, gram):
             dense, status = self._solve_dense(problem, gram, stopping, max_steps, beta)
             return make_result(problem, gram, dense, status, self.tol, began, self.gap_tol)
         with single_threaded_blas():
-            limits = stopping, self.tol, max_steps, self.cache_bytes
-            run = DecompositionSMO(
-                problem, gram, *limits, beta, self.shrinking, self.gap_tol, self.settings
-            )
-            return result_of(run, run.run(), began)
+            # Of squared slack float32 rows may lose 1/(2C): steps must not lead beyond all bounds.
+            boxed, limits = problem.within_reach(), (stopping, self.tol, max_steps)
+            if not ((beta >= boxed.lower) & (beta <= boxed.upper)).all():
+                boxed = problem
+            how = self.cache_bytes, beta, self.shrinking, self.gap_tol, self.settings
+            run = DecompositionSMO(boxed, gram, *limits, *how)
+            status, run.problem = run.run(), problem
+            return result_of(run, status, began)
+
+    def _needs_float64(self, problem: BoxQP, gram: BlockedGram) -> bool:
+        """Whether float32 rows lose 1/(2C) of squared slack, and a float64 matrix has room."""
+        if problem.diag is None or 8 * problem.n_variables**2 > self.cache_bytes:
+            return False
+        largest = float(gram.diag().max(initial=0.0))
+        return float(problem.diag.min()) < np.finfo(np.float32).eps * largest
 
     def _solve_dense(
         self,
