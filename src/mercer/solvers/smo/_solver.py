@@ -80,10 +80,13 @@ class SMO:
             return make_result(problem, gram, dense, status, self.tol, began, self.gap_tol)
         with single_threaded_blas():
             # Of squared slack float32 rows may lose 1/(2C): steps must not lead beyond all bounds.
-            boxed, limits = problem.within_reach(), (stopping, self.tol, max_steps)
+            boxed, limits = (
+                problem.within_reach(),
+                (stopping, self.tol, max_steps, self.cache_bytes),
+            )
             if not ((beta >= boxed.lower) & (beta <= boxed.upper)).all():
                 boxed = problem
-            how = self.cache_bytes, beta, self.shrinking, self.gap_tol, self.settings
+            how = beta, self.shrinking, self.gap_tol, self.settings
             run = DecompositionSMO(boxed, gram, *limits, *how)
             status, run.problem = run.run(), problem
             return result_of(run, status, began)
@@ -93,7 +96,7 @@ class SMO:
         if problem.diag is None or 8 * problem.n_variables**2 > self.cache_bytes:
             return False
         largest = float(gram.diag().max(initial=0.0))
-        return float(problem.diag.min()) < np.finfo(np.float32).eps * largest
+        return float(problem.diag.min()) < float(np.finfo(np.float32).eps) * largest
 
     def _solve_dense(
         self,
