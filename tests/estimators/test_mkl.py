@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from mercer import MKL, SVC, SVR
 from mercer._result import Status
 from mercer.estimators.mkl._estimator import weighted_sum
 from mercer.estimators.mkl._point import dual_norm
+from mercer.estimators.mkl._weight_search import WeightSearch
 from mercer.exceptions import ConvergenceWarning
 from mercer.gram._distinct import DistinctGram, DistinctGrams
 from mercer.kernels import RBF, Equality, Linear, OnColumns, Polynomial, Sigmoid, Spectrum
@@ -361,3 +363,12 @@ class _Counting(RBF):
     def tile(self, A, B, out):
         _Counting.entries += out.size
         super().tile(A, B, out)
+
+
+def test_a_step_without_descent_is_none():
+    """Where all kernels have the same slope, q·step is zero: the search goes on with its cuts."""
+    search = object.__new__(WeightSearch)
+    point = SimpleNamespace(d=np.array([0.4, 0.6]), q=np.ones(2))
+    search._step = lambda point: np.array([0.1, -0.1])  # within the simplex
+    search._multiplied = lambda point: point.d
+    assert search._newton(point) is point

@@ -243,6 +243,8 @@ class WeightSearch:
         if not slope < 0:
             step = self._multiplied(point) - point.d
             slope = -0.5 * float(point.q @ step)
+            if not slope < 0:  # nothing that float64 can tell from zero
+                return point
         t, found = 1.0, point
         for _ in range(self.settings.most_trials):
             found = self._solved(self._on_simplex(point.d + t * step), point.betas)
