@@ -153,7 +153,7 @@ class Source(io.RawIOBase):
         return b"".join(parts)
 
     def extend_head(self, lines: int) -> None:
-        """Read on until ``head`` has so many ends of lines; before anything else is read."""
+        """Extend ``head`` to that number of line ends; before anything else is read."""
         while self.head.count(b"\n") < lines and len(self.head) < IO.most_head_bytes:
             more = self._some(len(self.head))
             if not more:

@@ -202,7 +202,7 @@ class Display:
 
     @staticmethod
     def _legend_columns(classes: int) -> int:
-        """Of a legend that names so many classes."""
+        """Columns of a legend, by the number of classes in it."""
         return 1 + (classes > style.SETTINGS.most_entries)
 
     @staticmethod

@@ -80,12 +80,10 @@ class SMO:
             return make_result(problem, gram, dense, status, self.tol, began, self.gap_tol)
         with single_threaded_blas():
             # Of squared slack float32 rows may lose 1/(2C): steps must not lead beyond all bounds.
-            boxed, limits = (
-                problem.within_reach(),
-                (stopping, self.tol, max_steps, self.cache_bytes),
-            )
+            boxed = problem.within_reach()
             if not ((beta >= boxed.lower) & (beta <= boxed.upper)).all():
                 boxed = problem
+            limits = stopping, self.tol, max_steps, self.cache_bytes
             how = beta, self.shrinking, self.gap_tol, self.settings
             run = DecompositionSMO(boxed, gram, *limits, *how)
             status, run.problem = run.run(), problem
