@@ -13,7 +13,8 @@ _platt.py               SMO as in lecture notes, step by step
 _interior_point.py      the dual and the primal in matrix form, by a QP library
 _projected_gradient.py  projected gradient, accelerated or plain, without intercept
 _coordinate_ascent.py   coordinate ascent, cyclic or greedy, without intercept
-_conjugate_gradient.py  conjugate gradients, the Nyström preconditioner, kernel systems
+_conjugate_gradient.py  conjugate gradients, for one and for several right-hand sides
+_kernel_system.py       the Nyström preconditioner; kernel systems with a bounded residual
 _kernel_ridge.py        the linear system of kernel ridge regression
 _kernel_logistic.py     kernel logistic regression: Newton steps by conjugate gradients
 _eigen.py               leading eigenvectors of the centred kernel matrix

@@ -35,7 +35,7 @@ from mercer.gram._bounded_products import bounded_product
 from mercer.gram._low_rank import NystromFactor, nystrom_factor, random_landmarks
 from mercer.gram._machine import MACHINE, pieces
 from mercer.problems import Logistic
-from mercer.solvers._conjugate_gradient import column_dots, conjugate_gradient
+from mercer.solvers._conjugate_gradient import column_dots, conjugate_gradient_columns
 from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["NewtonCG", "with_bounds"]
@@ -238,7 +238,7 @@ def _newton_direction(
 
     pairs = np.stack([R, KR])
     first = inner_products(hessian.precondition(pairs), pairs)
-    now = conjugate_gradient(
+    now = conjugate_gradient_columns(
         apply,
         pairs,
         precondition=hessian.precondition,

@@ -2,7 +2,7 @@
 
 ============  =====================================================================
 ``cholesky``  factorises K + αS⁻¹ in place: one n × n array (`_dense_algebra`)
-``cg``        preconditioned conjugate gradients on half of K (`_conjugate_gradient`)
+``cg``        preconditioned conjugate gradients on half of K (`_kernel_system`)
 ``eigen``     D K D = V Λ Vᵀ: any α, exact leave-one-out errors, singular systems
 ``auto``      cholesky for small n; cg from there on, and cholesky if that takes long
 ============  =====================================================================
@@ -32,7 +32,7 @@ from mercer.gram._low_rank import random_landmarks
 from mercer.gram._machine import memory_bytes
 from mercer.problems import Ridge
 from mercer.solvers import _dense_algebra as dense
-from mercer.solvers._conjugate_gradient import (
+from mercer.solvers._kernel_system import (
     KernelSystem,
     KernelSystemSolver,
     NystromPreconditioner,

@@ -22,10 +22,10 @@ import numpy as np
 from mercer._result import LinearResult, WarmStartState
 from mercer.problems._losses import EPSILON_INSENSITIVE
 from mercer.problems._regularized_loss import LinearPrimal
+from mercer.solvers._conjugate_gradient import conjugate_gradient
 from mercer.solvers.linear._descent_epochs import dual_gain
 from mercer.solvers.linear._design_matrix import DesignMatrix
 from mercer.solvers.linear._path_following import Start
-from mercer.solvers.linear._smooth_newton import conjugate_gradient
 
 __all__ = [
     "FreeVariableSettings",

@@ -26,12 +26,13 @@ from scipy.linalg.lapack import dpotrs
 from mercer._result import Halted, LinearResult, Status
 from mercer.problems._multinomial import Multinomial, softmax
 from mercer.problems._regularized_loss import half_square
+from mercer.solvers._conjugate_gradient import conjugate_gradient
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._class_products import ClassProducts
 from mercer.solvers.linear._design_matrix import LocalMatrix, halting
 from mercer.solvers.linear._newton_equations import newton_factor, weighted_gram
 from mercer.solvers.linear._path_following import Start
-from mercer.solvers.linear._smooth_newton import NewtonSettings, conjugate_gradient, line_search
+from mercer.solvers.linear._smooth_newton import NewtonSettings, line_search
 
 __all__ = ["MultinomialNewton", "MultinomialSettings"]
 

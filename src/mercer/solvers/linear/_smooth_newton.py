@@ -18,13 +18,13 @@ import numpy as np
 
 from mercer.problems._losses import directional_derivatives, hessian_diagonal, negative_gradient
 from mercer.problems._regularized_loss import LinearPrimal
+from mercer.solvers._conjugate_gradient import conjugate_gradient
 from mercer.solvers.linear._design_matrix import DesignMatrix
 from mercer.solvers.linear._newton_equations import NewtonGram, factor_newton_equations
 
 __all__ = [
     "NewtonSettings",
     "SmoothNewton",
-    "conjugate_gradient",
     "intercept_gap",
     "line_search",
 ]
@@ -239,39 +239,6 @@ class SmoothNewton:
             return linear + t * square + first, square + second
 
         return line_search(derivatives, slope)
-
-
-def conjugate_gradient(
-    apply: Callable[[np.ndarray], np.ndarray],
-    rhs: np.ndarray,
-    stop: Callable[[np.ndarray, np.ndarray, float], bool],
-    max_steps: int,
-    precondition: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> np.ndarray:
-    """Solve A x = rhs by preconditioned conjugate gradients (Nocedal and Wright, algorithm 5.3).
-
-    ``apply(p)`` is A p; ``stop(x, r, rho)`` is asked before each step, with the residual r and its
-    squared norm in the metric of the preconditioner. Ends, too, where pᵀA p is not positive.
-    ``precondition(r)`` is an approximation of A⁻¹ r.
-    """
-    x, r = np.zeros_like(rhs), rhs.copy()
-    z = r if precondition is None else precondition(r)
-    p, rho = z.copy(), float(r @ z)
-    for _ in range(max_steps):
-        if stop(x, r, rho):
-            break
-        q = apply(p)
-        curvature = float(p @ q)
-        if not 0 < curvature < np.inf:
-            break
-        a = rho / curvature
-        x += a * p
-        r -= a * q
-        z = r if precondition is None else precondition(r)
-        rho, before = float(r @ z), rho
-        p *= rho / before
-        p += z
-    return x
 
 
 def line_search(derivatives: Callable[[float], tuple[float, float]], slope: float) -> float:
