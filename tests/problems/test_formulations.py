@@ -1,5 +1,7 @@
 """The box QPs of the formulations: feasible starts, sums, and the known relations between them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
-from mercer.problems._dual_qp import fill_from_front
+from mercer.problems._dual_qp import fill_from_front, gap_terms
 from tests.oracles.dense_qp import solve_problem
 
 
@@ -105,3 +107,39 @@ def test_weight_two_is_a_row_twice(formulation):
         return np.bincount(rows, problem.at_points(beta, len(rows)), 12)
 
     assert_allclose(optimum(np.arange(12), w), optimum(twice, ones), atol=1e-6)
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_losses_and_gap_terms_over_an_interval_of_f(seed, is_squared):
+    """By definition, at many f of the interval: the losses meet both ends of their range."""
+    _, y, t, w = data(seed)
+    rng = np.random.default_rng(seed)
+    slack = 1 / (2 * w) if is_squared else None
+    for problem in (svc(y, 2.0 * w), svr(t, w, 0.1), one_class(0.3, w)):
+        if is_squared:
+            upper = np.where(problem.upper > 0, np.inf, 0.0)
+            lower = np.where(problem.lower < 0, -np.inf, 0.0)
+            problem = replace(problem, lower=lower, upper=upper, diag=slack)
+        r, error = rng.normal(size=(2, problem.n_variables))
+        error = np.abs(error) * rng.choice([0.01, 1.0])
+        beta = rng.uniform(np.maximum(problem.lower, -2), np.minimum(problem.upper, 2))
+        inside = r + np.linspace(-1, 1, 41)[:, None] * error
+        inside = np.concatenate([inside, [np.clip(0.0, r - error, r + error)]])
+        losses = np.array([problem.losses(x) for x in inside])
+        least, most = problem.loss_range(r, error)
+        assert_allclose(least, losses.min(axis=0), atol=1e-14)
+        assert_allclose(most, losses.max(axis=0), atol=1e-14)
+        terms = np.array([problem.gap_terms(beta, x) for x in inside])
+        assert_allclose(problem.gap_terms(beta, r, error), terms.max(axis=0), atol=1e-13)
+        if not is_squared:
+            side = np.where(r > 0, problem.upper, -problem.lower)
+            assert_allclose(problem.losses(r), side * np.abs(r), atol=1e-14)
+            room = np.where(r > 0, problem.upper - beta, beta - problem.lower)
+            assert_allclose(problem.gap_terms(beta, r), room * np.abs(r), atol=1e-14)
+
+
+def test_an_infinite_error_of_f_counts_where_the_dual_has_room():
+    lower, upper, beta = np.zeros(3), np.ones(3), np.array([0.0, 0.5, 1.0])
+    with np.errstate(invalid="ignore"):
+        worst = gap_terms(beta, np.zeros(3), lower, upper, np.full(3, np.inf))
+    assert_array_equal(worst, np.inf)

@@ -57,20 +57,22 @@ def _certify(problem: BoxQP, result: Result, name: str) -> Certificate:
     beta = _net(problem, result.beta)
     f = problem.at_variables(result.f)
     b_low, b_high = _bias_intervals(problem, beta, problem.target - f)
-    f_error = problem.at_variables(np.broadcast_to(result.f_error, n))
+    f_error = np.asarray(result.f_error)
+    f_error = problem.at_variables(f_error if f_error.ndim else np.full(n, f_error))
     if problem.diag is not None:  # f of the solver is Kβ + Dβ
         slack = problem.at_variables(problem.diag * problem.at_points(beta, n))
         f, f_error = f - slack, f_error + EPS * (np.abs(f) + 2 * np.abs(slack))
-    result = replace(result, b=_feasible_multipliers(problem, result.b))
+    result = replace(result, beta=beta, b=_feasible_multipliers(problem, result.b))
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
     if model_scale != 1.0 and result.diag is not None:
         f_error = f_error + _publishing_error(problem, beta, result.b, result.diag)
-    values = _bounds(problem, replace(result, beta=beta), f, f_error).with_dual(result.lower)
+    values = _bounds(problem, result, f, f_error).with_dual(result.lower)
     if problem.group is not None:
-        ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
-        interval = float(min(ends)), float(max(ends))
-    groups = kkt_groups(*(problem.at_points(v, n) for v in (beta, problem.lower, problem.upper)))
-    n_zero, _, n_bound = np.bincount(groups, minlength=3)
+        low, high = (float(b.sum()) / b.size * model_scale for b in (b_low, b_high))
+        interval = min(low, high), max(low, high)
+    coef, *box = (problem.at_points(v, n) for v in (beta, problem.lower, problem.upper))
+    n_zero = n - np.count_nonzero(coef)
+    n_bound = np.count_nonzero(_at_bound(coef, *box) & (coef != 0))
     return Certificate.of(
         values.primal,
         values.dual,
@@ -195,8 +197,7 @@ def _computed_bounds(
         return _Values(primal, primal, dual, gap)
     r = target - f - b
     loss = problem.losses(r)
-    worst = np.maximum(problem.losses(r + delta), problem.losses(r - delta))
-    least = problem.losses(np.sign(r) * np.maximum(np.abs(r) - delta, 0.0))
+    least, worst = problem.loss_range(r, delta)
     rounding = _sum_rounding(beta.size) * (worst.sum() + sizes) + EPS * sizes * ROUNDING.units
     middle = quad / 2 + loss.sum() + of_sums
     primal = quad / 2 + worst.sum() + of_sums + quad_error / 2 + rounding
@@ -209,7 +210,7 @@ def _computed_bounds(
     if apart and result.diag is not None:
         delta = delta + apart * np.sqrt(problem.at_variables(result.diag))
     gap += _drift_cost(problem, result, r, delta)
-    if np.any(beta < problem.lower) or np.any(beta > problem.upper):  # no dual point
+    if (beta < problem.lower).any() or (beta > problem.upper).any():  # no dual point
         gap = np.inf
     units = ROUNDING.units * EPS * (abs(middle) + abs(middle - gap))
     if not np.isfinite(primal):
@@ -241,7 +242,7 @@ def _drift_cost(problem: BoxQP, result: Result, r: np.ndarray, delta: np.ndarray
         room = problem.upper - result.beta if drift > 0 else result.beta - problem.lower
         able = (problem.group == g) & (room >= abs(drift))
         each = abs(drift) * (np.abs(r) + delta) + drift**2 * problem.at_variables(result.diag) / 2
-        cost += float(np.min(each[able], initial=np.inf))
+        cost += float(each[able].min(initial=np.inf))
     return cost * ROUNDING.margin
 
 
@@ -309,11 +310,13 @@ def _bias_intervals(
     problem: BoxQP, beta: np.ndarray, e: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Per group: β < upper asks for b ≥ e, β > lower for b ≤ e, with e = target − f."""
-    group = np.zeros(beta.shape[0], dtype=np.int8) if problem.group is None else problem.group
-    low, high = (np.full(max(problem.n_groups, 1), end) for end in (-np.inf, np.inf))
     rise, fall = beta < problem.upper, beta > problem.lower
-    np.maximum.at(low, group[rise], e[rise])
-    np.minimum.at(high, group[fall], e[fall])
+    if problem.group is None or problem.n_groups == 1:
+        low, high = e[rise].max(initial=-np.inf), e[fall].min(initial=np.inf)
+        return np.array([low]), np.array([high])
+    low, high = (np.full(problem.n_groups, end) for end in (-np.inf, np.inf))
+    np.maximum.at(low, problem.group[rise], e[rise])
+    np.minimum.at(high, problem.group[fall], e[fall])
     return low, high
 
 
@@ -349,5 +352,10 @@ def _publishing_error(
 
 def kkt_groups(coef: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """`ZERO`, `FREE` or `BOUND` for the coefficient of every point in its box."""
-    at_bound = (coef <= ROUNDING.at_bound * lower) | (coef >= ROUNDING.at_bound * upper)
+    at_bound = _at_bound(coef, lower, upper)
     return np.where(coef == 0, ZERO, np.where(at_bound, BOUND, FREE)).astype(np.int8)
+
+
+def _at_bound(coef: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Whether a coefficient is at an end of its box, up to rounding."""
+    return (coef <= ROUNDING.at_bound * lower) | (coef >= ROUNDING.at_bound * upper)

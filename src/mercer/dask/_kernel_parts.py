@@ -258,8 +258,7 @@ def _task_terms(
     target, lower, upper = problem.target, problem.lower, problem.upper
     delta = error + 2 * EPS * (np.abs(target) + np.abs(f) + abs(b))
     r = target - f - b
-    worst = np.maximum(problem.losses(r + delta), problem.losses(r - delta))
-    least = problem.losses(np.sign(r) * np.maximum(np.abs(r) - delta, 0.0))
+    least, worst = problem.loss_range(r, delta)
     gap = problem.gap_terms(beta, r, delta)
     size = np.abs(beta)
     sums = [worst.sum(), least.sum(), gap.sum(), beta @ f, size @ np.abs(f), size @ delta]

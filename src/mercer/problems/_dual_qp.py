@@ -93,19 +93,28 @@ class BoxQP:
         ``r`` is target − f − b, less Dβ with squared slack. With ``error`` the largest value for
         any r within ± error: the terms are convex in r.
         """
+        if self.diag is None:
+            return gap_terms(beta, r, self.lower, self.upper, error)
         if error is not None:
             return np.maximum(*(self.gap_terms(beta, r + side * error) for side in (1, -1)))
-        if self.diag is None:
-            return gap_terms(beta, r, self.lower, self.upper)
         sign = np.where(self.upper > 0, 1.0, -1.0)
         return squared_gap_terms(sign * beta, sign * r, self.at_variables(self.diag))
 
     def losses(self, r: np.ndarray) -> np.ndarray:
         """The loss of each variable at r = target − f − b."""
         if self.diag is None:
-            return self.upper * np.maximum(r, 0) - self.lower * np.maximum(-r, 0)
+            return np.maximum(self.upper * r, self.lower * r)
         sign = np.where(self.upper > 0, 1.0, -1.0)
         return np.maximum(sign * r, 0.0) ** 2 / (2 * self.at_variables(self.diag))
+
+    def loss_range(self, r: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest loss of each variable for any r within ± error."""
+        high, low = r + error, r - error
+        if self.diag is not None:
+            nearest = np.maximum(low, 0.0) + np.minimum(high, 0.0)
+            return self.losses(nearest), np.maximum(self.losses(high), self.losses(low))
+        least = np.maximum(self.upper * low, self.lower * high)
+        return np.maximum(least, 0.0), np.maximum(self.upper * high, self.lower * low)
 
     def within_reach(self) -> BoxQP:
         """With squared slack: the same problem in a box that holds every β with D(β) ≥ 0.
@@ -143,9 +152,21 @@ class BoxQP:
         return beta if self.row is None else np.bincount(self.row, weights=beta, minlength=n)
 
 
-def gap_terms(beta: np.ndarray, r: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """(upper − β)·max(0, r) + (β − lower)·max(0, −r), the terms of the duality gap."""
-    return (upper - beta) * np.maximum(r, 0.0) + (beta - lower) * np.maximum(-r, 0.0)
+def gap_terms(
+    beta: np.ndarray,
+    r: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    error: np.ndarray | float | None = None,
+) -> np.ndarray:
+    """The terms of the duality gap: (upper − β)·r for r > 0, else (lower − β)·r.
+
+    With ``error`` the largest value for any r within ± error.
+    """
+    if error is None:
+        return np.maximum((upper - beta) * r, (lower - beta) * r)
+    # fmax: an infinite error times a distance of zero does not count
+    return np.fmax((upper - beta) * (r + error), (lower - beta) * (r - error))
 
 
 def squared_gap_terms(alpha: np.ndarray, e: np.ndarray, D: np.ndarray) -> np.ndarray:

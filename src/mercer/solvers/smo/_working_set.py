@@ -101,8 +101,7 @@ class Subproblem:
         finite = np.isfinite(self.lower) & np.isfinite(self.upper)
         lower, upper = np.where(finite, self.lower, -1.0), np.where(finite, self.upper, 1.0)
         terms = gap_terms(self.beta, r, lower, upper)
-        ends = (gap_terms(self.beta, x, lower, upper) for x in (r + error, r - error))
-        more = np.maximum(*ends) - terms
+        more = gap_terms(self.beta, r, lower, upper, error) - terms
         gap = float(terms[finite].sum()) if finite.all() else 0.0
         return gap, np.bincount(self.row, weights=more, minlength=self.columns.size)
 
