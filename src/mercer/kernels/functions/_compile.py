@@ -21,7 +21,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.errors import NumbaError, UnsupportedBytecodeError
+from numba.core import errors
 
 from mercer._numba import compiled, larger, temporary_folder
 from mercer.kernels._compiled.elementwise import exp64
@@ -29,6 +29,13 @@ from mercer.kernels.functions._definition import Definition
 from mercer.kernels.functions._dot_form import EXP, LARGER, dot_form, with_fast_exp
 
 __all__ = ["CompiledTiles", "NotCompiledError", "compile_tiles"]
+
+# What Numba raises of code that it cannot compile; the last one is no NumbaError since 0.61.
+_NOT_COMPILED = (
+    NotImplementedError,
+    errors.NumbaError,
+    getattr(errors, "UnsupportedBytecodeError", errors.NumbaError),
+)
 
 # `source` is copied to `buffer` first: a tile that is mapped in place would not be vectorised.
 _OF_DOTS = """
@@ -142,7 +149,7 @@ def _guarded(function: Callable) -> Callable:
     def call(*arguments: Any) -> None:
         try:
             function(*arguments)
-        except (NumbaError, UnsupportedBytecodeError, NotImplementedError) as error:
+        except _NOT_COMPILED as error:
             lines = [line.strip() for line in str(error).splitlines()]
             said = (line for line in lines if line and not line.startswith("Failed in"))
             reason = next(said, type(error).__name__)
