@@ -31,7 +31,7 @@
   function matrix(parent, points) {
     const n = points.length, size = 240;
     const box = D.svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "mf-strip mf-square", role: "application", "aria-label": "Kernel matrix: the arrow keys choose a row and a column" });
-    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix"), box);
+    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix (orange: < 0)"), box);
     const rects = [];
     for (let i = 0; i < n * n; i++) rects.push(D.svg("rect", { x: ((i % n) * size) / n, y: (Math.floor(i / n) * size) / n, width: size / n, height: size / n }, box));
     const frame = (attributes) => D.svg("rect", { class: "mf-frame", visibility: "hidden", ...attributes }, box);

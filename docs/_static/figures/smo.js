@@ -12,7 +12,9 @@
     const controls = D.el("div", { class: "mf-controls" }), views = D.el("div", { class: "mf-views" });
     const side = D.el("div", { class: "mf-side" }), under = D.el("div", { class: "mf-under" });
     const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
-    host.append(controls, views, read);
+    host.append(controls, views);
+    D.key(host);
+    host.append(read);
     const plane = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], names: ["x₁", "x₂"], label: "The boundary after this step. A row that is chosen, with Tab or the pointer, is marked in all views." });
     views.append(side, under);
     const lines = ["mf-boundary", "mf-edge", "mf-edge"].map((name) => D.svg("path", { class: name }, plane.back));
