@@ -76,7 +76,7 @@ def test_long_names_leave_room_for_the_picture(kind, tmp_path):
         assert all(inside.x0 <= box.x0 and box.x1 <= inside.x1 for box in regions)
 
 
-def test_a_legend_of_a_boundary_takes_no_width_and_covers_no_words():
+def test_a_legend_of_a_boundary_takes_no_width_and_covers_no_words(tmp_path):
     """It stands below the name of the axis, and what is said of a slice stands below it."""
     frame = load_iris(as_frame=True)
     columns = ["petal length (cm)", "petal width (cm)"]
@@ -85,7 +85,7 @@ def test_a_legend_of_a_boundary_takes_no_width_and_covers_no_words():
         draw("boundary", mercer.SVC().fit(X, y), X, y),
         draw("boundary", model, frame.data, frame.target, features=columns),
     ):
-        display.figure_.canvas.draw()
+        write_figure(display, tmp_path / "picture.png")
         ax = display.ax_
         inside, words = ax.get_window_extent(), ax.get_legend().get_window_extent()
         assert inside.width > 0.85 * display.figure_.bbox.width

@@ -69,6 +69,7 @@ class Display:
     """A picture as numbers; ``plot`` draws them. After it, ``ax_`` and ``figure_`` are set."""
 
     panels = 1
+    legend_is_below = False  # the axes, where it fits into a few rows; else beside them
     figsize = style.SETTINGS.figsize
     longest_label = 56  # letters beside an axis
 
@@ -78,7 +79,7 @@ class Display:
     axes_: list[Any] = field(default_factory=list, init=False)
     ax_: Any = field(default=None, init=False)
     figure_: Any = field(default=None, init=False)
-    legend_points_: float = field(default=0.0, init=False)  # height of a legend below the axes
+    legend_points_: float = field(default=0.0, init=False)  # taken by a legend below the axes
 
     @property
     def description(self) -> str:
@@ -224,7 +225,7 @@ class Display:
         ``options`` are of a legend beside the axes, where one below them has no room.
         """
         if where is True:
-            self.legend_points_ = self._legend_below(ax) if self.panels == 1 else 0.0
+            self.legend_points_ = self._legend_below(ax) if self.legend_is_below else 0.0
             if not self.legend_points_:
                 place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
                 ax.legend(**{**place, **NARROW, **options})
@@ -232,7 +233,7 @@ class Display:
             ax.legend(loc=where, **options)
 
     def _legend_below(self, ax: Any) -> float:
-        """Put the legend below the axes; its height in points, or 0 where it has no room there."""
+        """Put the legend below the axes; the points that it takes, or 0 without room for it."""
         from matplotlib.transforms import ScaledTranslation
 
         settings, figure = style.SETTINGS, ax.figure
@@ -249,7 +250,7 @@ class Display:
             legend = ax.legend(ncols=-(-entries // rows), **place)
             box = legend.get_window_extent()
             if box.width <= room:
-                return float(box.height / figure.dpi * 72)
+                return float(box.height / figure.dpi * 72) + settings.below_legend
             legend.remove()
         return 0.0
 

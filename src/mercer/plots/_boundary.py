@@ -43,6 +43,7 @@ class BoundaryDisplay(Display):
     """
 
     figsize = (8.0, 5.6)
+    legend_is_below = True
     # Area of the disc of the largest α, and of all discs together, in points².
     largest_area, total_area = 320.0, 12_000.0
     most_stretch = 4.0  # ratio of the axes' ranges from which they have scales of their own
