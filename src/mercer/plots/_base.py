@@ -224,6 +224,7 @@ class Display:
 
         ``options`` are of a legend beside the axes, where one below them has no room.
         """
+        self.legend_points_ = 0.0
         if where is True:
             self.legend_points_ = self._legend_below(ax) if self.legend_is_below else 0.0
             if not self.legend_points_:
