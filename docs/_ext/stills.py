@@ -103,18 +103,28 @@ def plane_pair() -> Figure:
 @still
 def smo() -> Figure:
     X, y = np.vstack([TWELVE, [[4, 4]]]), np.append(SIGNS, -1)
-    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _axes(left, (-1.7, 6.7))
-    model = _fitted(left, X, y, kernel="linear", C=1.0)
+    figure = Figure(figsize=(8.4, 7.6), layout="constrained")
+    (plane, trace), (bars, matrix) = figure.subplots(2, 2, height_ratios=(4.4, 3.2))
+    _axes(plane, (-1.7, 6.7))
+    model = _fitted(plane, X, y, kernel="linear", C=1.0)
     beta, values = np.zeros(13), [0.0]
     gram = BlockedGram(Linear(), Samples(X))
     for step in Platt(tol=1e-6).steps(svc(y.astype(float), C=1.0), gram):
         beta[[step.i, step.j]] = step.after
         values.append(beta @ y - np.square(beta @ X).sum() / 2)
-    right.plot(values, color=DARK)
-    right.axhline(model.certificate_.dual, color=GREY, linestyle="--")
-    right.set(xlabel="pair steps", ylabel="dual value")
+    trace.plot(values, color=DARK)
+    trace.axhline(model.certificate_.dual, color=GREY, linestyle="--")
+    trace.set(xlabel="pair steps", ylabel="dual value")
+    rows = np.arange(1, 14)
+    bars.bar(rows, beta, color=np.where(y > 0, BLUE, ORANGE))
+    bars.axhline(0, color=GREY, linewidth=0.8)
+    bars.set(xlabel="row", ylabel="y α", xticks=rows)
+    K = X @ X.T
+    image = matrix.imshow(
+        K, cmap="RdBu", vmin=-K.max(), vmax=K.max(), extent=(0.5, 13.5, 13.5, 0.5)
+    )
+    figure.colorbar(image, ax=matrix)
+    matrix.set(xlabel="row", ylabel="row", xticks=rows[::3], yticks=rows[::3])
     return figure
 
 

@@ -204,3 +204,37 @@ def test_the_steps_that_the_page_names():
     for (X, y), both in zip(((THIRTEEN, Y), (TWELVE, SIGNS)), found, strict=True):
         best = SVC(kernel="linear", C=1.0, tol=1e-10).fit(X, y).certificate_.dual
         assert [dual for _, dual in both] == pytest.approx([best, best], abs=1e-6)
+
+
+@needs_browser
+def test_every_view_is_walked_through_by_keys(driver, page):
+    """Bars by row, the matrix by row and column, the curve by step: marked as if pointed at."""
+    from selenium.webdriver.common.keys import Keys
+
+    run = fresh(driver, page)
+    press(run, "Step", 5)
+    taken = run(f"return MercerStarted[{SMO}].solver.taken()")
+
+    def walk(selector, *keys):
+        view = run(
+            f"return document.querySelectorAll('.mercer-figure')[{SMO}]"
+            ".querySelector(arguments[0])",
+            selector,
+        )
+        run("arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus()", view)
+        for key in keys:
+            view.send_keys(key)
+        return run(MARKED, SMO)
+
+    right, down = Keys.ARROW_RIGHT, Keys.ARROW_DOWN
+    assert views(walk(".mf-bars", right, right, Keys.ARROW_LEFT, Keys.ARROW_UP)) == alone(2)
+    found = walk(".mf-square", *3 * [down], *12 * [right], right)  # the last one has no room
+    assert views(found) == alone(3)
+    assert found["column"] == [12]
+    assert f"k(row 4, row 13) = {THIRTEEN[3] @ THIRTEEN[12]:.3f}" in found["words"]
+    pair = sorted([taken[1]["i"], taken[1]["j"]])
+    found = views(walk(".mf-under .mf-panel", right))
+    assert found == {"plane": pair, "bars": pair, "rows": pair}
+    run("document.activeElement.blur()")
+    pair = sorted([taken[-1]["i"], taken[-1]["j"]])  # without a choice: the pair of the last step
+    assert views(run(MARKED, SMO)) == {"plane": pair, "bars": pair, "rows": pair}

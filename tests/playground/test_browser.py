@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -292,6 +294,12 @@ def test_a_row_is_highlighted_in_all_views(page: Browser):
     page.until(lambda: page.text("#row-note").startswith("k(x"))
     number = page.run("return window.linked.pointedAt()")
     assert page.run(POINTED) == [[c] for c in State().points[number][:2]]
+    ActionChains(page.driver).move_to_element_with_offset(matrix, 30, 36).perform()
+    page.until(lambda: page.run("return window.linked.pointedAt()") != number)
+    pair = re.findall("x([₀-₉]+)", page.text("#row-note"))
+    near = [State().points[int("".join(str("₀₁₂₃₄₅₆₇₈₉".index(c)) for c in n)) - 1] for n in pair]
+    value = math.exp(-0.5 * sum((near[0][c] - near[1][c]) ** 2 for c in (0, 1)))
+    assert f"= {value:.3g};" in page.text("#row-note")
     page.keys("\ue010", "\ue012", at="#row")  # by keyboard: the last row but one
     rows = sorted(range(80), key=lambda i: State().points[i][2])
 

@@ -76,6 +76,26 @@ def test_long_names_leave_room_for_the_picture(kind, tmp_path):
         assert all(inside.x0 <= box.x0 and box.x1 <= inside.x1 for box in regions)
 
 
+def test_a_legend_of_a_boundary_takes_no_width_and_covers_no_words(tmp_path):
+    """It stands below the name of the axis, and what is said of a slice stands below it."""
+    frame = load_iris(as_frame=True)
+    columns = ["petal length (cm)", "petal width (cm)"]
+    model = mercer.SVC().fit(frame.data, frame.target)
+    for display in (
+        draw("boundary", mercer.SVC().fit(X, y), X, y),
+        draw("boundary", model, frame.data, frame.target, features=columns),
+    ):
+        write_figure(display, tmp_path / "picture.png")
+        ax = display.ax_
+        inside, words = ax.get_window_extent(), ax.get_legend().get_window_extent()
+        assert inside.width > 0.85 * display.figure_.bbox.width
+        assert words.y1 < ax.xaxis.label.get_window_extent().y0
+        assert display.figure_.bbox.x0 <= words.x0 < words.x1 <= display.figure_.bbox.x1
+        said = [t for t in ax.texts if t.get_text().replace("\n", " ") == display.caveat]
+        assert len(said) == bool(display.caveat)
+        assert all(text.get_window_extent().y1 < words.y0 for text in said)
+
+
 def test_cut_names_stay_different():
     assert shortened(["short", 30 * "a" + " b", 30 * "a" + " c"], 20) == [
         "short", 13 * "a" + "…aaaa b", 13 * "a" + "…aaaa c"

@@ -156,7 +156,19 @@
   }
 
   const SQUARE = "M-6-6H6V6H-6Z", DISC = "M-7 0A7 7 0 1 0 7 0A7 7 0 1 0-7 0Z";
+
+  /* How points of the three groups are drawn. */
+  function key(parent) {
+    const line = el("p", { class: "mf-key" });
+    for (const [group, words] of [["zero", "α = 0"], ["free", "0 < α < C"], ["bound", "α = C"]]) {
+      const box = svg("svg", { viewBox: "-10 -10 20 20", width: 15, height: 15, "aria-hidden": "true" });
+      svg("path", { d: SQUARE }, svg("g", { class: `mf-a mf-${group}` }, box));
+      line.append(el("span", {}, box, ` ${words}`));
+    }
+    parent.append(line);
+  }
+
   const TWELVE = [[2, 4, 1], [4, 2, 1], [5, 3, 1], [4, 5, 1], [6, 4, 1], [5, 6, 1], [2, 2, -1], [1, 1, -1], [0, 3, -1], [3, 0, -1], [1, -1, -1], [-1, 1, -1]];
-  root.MercerDraw = { el, svg, set, panel, slider, button, handle, contour, grid, fixed, tidy, SQUARE, DISC, TWELVE };
+  root.MercerDraw = { el, svg, set, panel, slider, button, handle, contour, grid, key, fixed, tidy, SQUARE, DISC, TWELVE };
   root.MercerFigures = {};
 })(window);

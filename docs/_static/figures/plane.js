@@ -10,7 +10,9 @@
     const controls = D.el("div", { class: "mf-controls" });
     const views = D.el("div", { class: "mf-views" });
     const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
-    host.append(controls, views, read);
+    host.append(controls, views);
+    D.key(host);
+    host.append(read);
     const view = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], names: ["x₁", "x₂"], label: "Plane with draggable points. Arrow keys move a chosen point, F changes its label." });
     const side = D.el("div", { class: "mf-side" });
     views.append(side);

@@ -7,7 +7,7 @@
   function bars(parent, points) {
     const title = D.el("p", { class: "mf-title" });
     const n = points.length, width = 240, height = 90;
-    const box = D.svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-strip mf-bars", role: "img", "aria-label": "Bars of α" });
+    const box = D.svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-strip mf-bars", role: "slider", "aria-label": "Bars of α: the arrow keys choose a row" });
     parent.append(title, box);
     const rects = points.map((_, i) => D.svg("rect", { x: (i * width) / n + 1, width: width / n - 2 }, box));
     D.svg("path", { d: `M0 ${height / 2}H${width}`, class: "mf-axisline" }, box);
@@ -21,14 +21,17 @@
         });
       },
       light(rows) { rects.forEach((rect, i) => rect.classList.toggle("mf-lit", rows.includes(i))); },
-      watch(point) { follow(box, (u) => point([cell(u, n)]), () => point([])); },
+      watch(point, hold) {
+        const keys = byKeys(box, [n], (at) => hold([at[0]]), () => hold([]));
+        follow(box, (u) => point([keys.put([cell(u, n)])[0]]), () => point([]));
+      },
     };
   }
 
   function matrix(parent, points) {
     const n = points.length, size = 240;
-    const box = D.svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "mf-strip mf-square", role: "img", "aria-label": "Kernel matrix" });
-    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix"), box);
+    const box = D.svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "mf-strip mf-square", role: "application", "aria-label": "Kernel matrix: the arrow keys choose a row and a column" });
+    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix (orange: < 0)"), box);
     const rects = [];
     for (let i = 0; i < n * n; i++) rects.push(D.svg("rect", { x: ((i % n) * size) / n, y: (Math.floor(i / n) * size) / n, width: size / n, height: size / n }, box));
     const frame = (attributes) => D.svg("rect", { class: "mf-frame", visibility: "hidden", ...attributes }, box);
@@ -42,7 +45,10 @@
         across.forEach((node, t) => D.set(node, t < rows.length ? { visibility: "visible", y: (rows[t] * size) / n } : { visibility: "hidden" }));
         D.set(down, column < 0 ? { visibility: "hidden" } : { visibility: "visible", x: (column * size) / n });
       },
-      watch(point) { follow(box, (u, v) => point([cell(v, n)], cell(u, n)), () => point([])); },
+      watch(point, hold) {
+        const keys = byKeys(box, [n, n], ([column, row]) => hold([row], column), () => hold([]));
+        follow(box, (u, v) => { const [column, row] = keys.put([cell(u, n), cell(v, n)]); point([row], column); }, () => point([]));
+      },
     };
   }
 
@@ -59,7 +65,30 @@
     box.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") out(); });
   }
 
-  /* The rows that are lit in all views: those under the pointer, else the one with the focus, else `otherwise`. `changed` is told. */
+  /* A place in a picture, chosen by the arrow keys: across, with two sizes also down. Focus shows the last place, also that of the pointer. */
+  function byKeys(box, sizes, chosen, left) {
+    const at = sizes.map(() => 0);
+    const isLine = sizes.length === 1; // then a slider, of which up is more
+    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: isLine ? [0, 1] : [1, -1], ArrowDown: isLine ? [0, -1] : [1, 1] };
+    const put = (place) => {
+      place.forEach((value, axis) => { at[axis] = Math.max(0, Math.min(sizes[axis] - 1, value)); });
+      if (isLine) D.set(box, { "aria-valuemin": 1, "aria-valuemax": sizes[0], "aria-valuenow": at[0] + 1 });
+      return at;
+    };
+    D.set(box, { tabindex: 0 });
+    put(at);
+    box.addEventListener("focus", () => chosen(put(at)));
+    box.addEventListener("blur", left);
+    box.addEventListener("keydown", (event) => {
+      const move = moves[event.key];
+      if (!move) return;
+      event.preventDefault();
+      chosen(put(at.map((value, axis) => value + (axis === move[0] ? move[1] : 0))));
+    });
+    return { put, resize(size) { sizes[0] = Math.max(1, size); put(at); } };
+  }
+
+  /* The rows that are lit in all views: those chosen last by pointer or focus, else `otherwise`. `changed` is told. */
   function link(views, changed, otherwise = () => []) {
     const none = { rows: [], column: -1 };
     let over = none, held = none;
@@ -67,12 +96,12 @@
       chosen: () => (over.rows.length ? over : held),
       rows: () => (api.chosen().rows.length ? api.chosen().rows : otherwise()),
       point(rows, column = -1) { over = { rows, column }; api.show(); changed(); },
-      hold(rows) { held = { rows, column: -1 }; api.show(); changed(); },
+      hold(rows, column = -1) { held = { rows, column }; if (rows.length) over = none; api.show(); changed(); },
       show() { for (const view of views) view.light(api.rows(), api.chosen().column); },
       /* For D.handle: a point of row i. */
       of: (i) => ({ over: (on) => api.point(on ? [i] : []), focus: (on) => api.hold(on ? [i] : []) }),
     };
-    for (const view of views) if (view.watch) view.watch(api.point);
+    for (const view of views) if (view.watch) view.watch(api.point, api.hold);
     return api;
   }
 
@@ -86,5 +115,5 @@
     }).join("");
   }
 
-  root.MercerRows = { bars, matrix, follow, link, words };
+  root.MercerRows = { bars, matrix, follow, byKeys, link, words };
 })(window);

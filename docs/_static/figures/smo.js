@@ -12,12 +12,14 @@
     const controls = D.el("div", { class: "mf-controls" }), views = D.el("div", { class: "mf-views" });
     const side = D.el("div", { class: "mf-side" }), under = D.el("div", { class: "mf-under" });
     const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
-    host.append(controls, views, read);
+    host.append(controls, views);
+    D.key(host);
+    host.append(read);
     const plane = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], names: ["x₁", "x₂"], label: "The boundary after this step. A row that is chosen, with Tab or the pointer, is marked in all views." });
     views.append(side, under);
     const lines = ["mf-boundary", "mf-edge", "mf-edge"].map((name) => D.svg("path", { class: name }, plane.back));
     const box = pairBox(side, y, C), bars = R.bars(side, points);
-    const trace = dualTrace(under.appendChild(D.el("div")), solver, (rows) => link.point(rows)), cells = R.matrix(under.appendChild(D.el("div")), points);
+    const trace = dualTrace(under.appendChild(D.el("div")), solver), cells = R.matrix(under.appendChild(D.el("div")), points);
     const discs = { light: (rows) => marks.forEach((mark, i) => mark.node.classList.toggle("mf-lit", rows.includes(i))) };
     const link = R.link([discs, bars, cells, trace], describe, () => (solver.last() ? [solver.last().i, solver.last().j] : []));
     const marks = points.map((p, i) => D.handle(plane, { shape: p[2] > 0 ? D.SQUARE : D.DISC, label: "", ...link.of(i) }));
@@ -103,20 +105,27 @@
     };
   }
 
-  /* The dual value step by step; dots are the steps that moved the lit rows, and a step under the pointer lights its pair. */
-  function dualTrace(parent, solver, point) {
+  /* The dual value step by step; dots are the steps that moved the lit rows, and a step that is chosen lights its pair. */
+  function dualTrace(parent, solver) {
     parent.append(D.el("p", { class: "mf-title" }, "dual value after each step"));
     const { best, longest } = solver;
     const view = D.panel(parent, { x: [0, longest], y: [0, 1.1 * best], width: 240, height: 200, label: "Dual value after each step" });
     D.svg("path", { class: "mf-edge", d: `M${view.px(0)} ${view.py(best)}H${view.px(longest)}` }, view.back);
     const curve = D.svg("path", { class: "mf-boundary" }, view.back), dots = D.svg("path", { class: "mf-dots" }, view.front);
     const place = (dual, t) => `${view.px(t)} ${view.py(dual)}`;
-    R.follow(view.box, (u, v, event) => {
-      const step = solver.taken()[Math.round(view.inverse(event)[0]) - 1];
-      point(step ? [step.i, step.j] : []);
-    }, () => point([]));
+    D.set(view.box, { role: "slider", "aria-label": "Dual value after each step: the arrow keys choose a step" });
+    const pair = (at) => { const step = solver.taken()[at]; return step ? [step.i, step.j] : []; };
+    let keys;
     return {
-      draw() { D.set(curve, { d: "M" + [0, ...solver.taken().map((step) => step.dual)].map(place).join("L") }); },
+      watch(point, hold) {
+        keys = R.byKeys(view.box, [longest], (at) => hold(pair(at[0])), () => hold([]));
+        R.follow(view.box, (u, v, event) => {
+          const at = Math.round(view.inverse(event)[0]) - 1;
+          if (solver.taken()[at]) keys.put([at]);
+          point(pair(at));
+        }, () => point([]));
+      },
+      draw() { keys.resize(solver.taken().length); D.set(curve, { d: "M" + [0, ...solver.taken().map((step) => step.dual)].map(place).join("L") }); },
       light(rows) {
         const moved = (step) => rows.length > 0 && rows.every((i) => i === step.i || i === step.j);
         D.set(dots, { d: solver.taken().map((step, t) => (moved(step) ? `M${place(step.dual, t + 1)}h0` : "")).join("") });

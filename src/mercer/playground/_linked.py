@@ -22,7 +22,7 @@ from mercer.plots import style
 __all__ = ["Lift", "LinkedViews", "lift_message", "link", "linked_message"]
 
 MAX_ROWS = 160  # of the matrix: each is two pixels high or less
-_LEVELS = 127  # of a byte with a sign
+_LEVELS = 32_767  # of two bytes with a sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +86,11 @@ def _dual_parts(state: State, found: Fit, K: np.ndarray) -> np.ndarray | None:
 
 
 def linked_message(views: LinkedViews | None, shown: np.ndarray) -> dict[str, Any] | None:
-    """As the page reads it: the matrix is one signed byte for each entry, in base64."""
+    """As the page reads it: the lower triangle of the matrix, two bytes an entry, in base64."""
     if views is None:
         return None
-    scale = float(np.abs(views.K).max(initial=0.0)) or 1.0
+    lower = views.K[np.tril_indices(len(views.K))]
+    scale = float(np.abs(lower).max(initial=0.0)) or 1.0
     parts = views.dual_parts
     return {
         "rows": views.rows.tolist(),
@@ -99,9 +100,7 @@ def linked_message(views: LinkedViews | None, shown: np.ndarray) -> dict[str, An
         "parts": None if parts is None else [float(f"{parts[i]:.5g}") for i in views.rows],
         "dual": None if parts is None else float(parts.sum()),
         "scale": scale,
-        "K": base64.b64encode(
-            np.rint(_LEVELS / scale * views.K).astype(np.int8).tobytes()
-        ).decode(),
+        "K": base64.b64encode(np.rint(_LEVELS / scale * lower).astype("<i2").tobytes()).decode(),
     }
 
 

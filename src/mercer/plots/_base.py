@@ -19,6 +19,8 @@ __all__ = ["APART", "Display", "halo", "marker_options", "number", "shortened"]
 
 # In the place of axes: a new figure that pyplot does not know.
 APART = object()
+# A legend outside the axes.
+NARROW = {"handlelength": 1.5, "handletextpad": 0.5, "columnspacing": 1.4, "frameon": False}
 
 
 def marker_options(
@@ -67,6 +69,7 @@ class Display:
     """A picture as numbers; ``plot`` draws them. After it, ``ax_`` and ``figure_`` are set."""
 
     panels = 1
+    legend_is_below = False  # the axes, where it fits into a few rows; else beside them
     figsize = style.SETTINGS.figsize
     longest_label = 56  # letters beside an axis
 
@@ -76,6 +79,7 @@ class Display:
     axes_: list[Any] = field(default_factory=list, init=False)
     ax_: Any = field(default=None, init=False)
     figure_: Any = field(default=None, init=False)
+    legend_points_: float = field(default=0.0, init=False)  # taken by a legend below the axes
 
     @property
     def description(self) -> str:
@@ -154,7 +158,7 @@ class Display:
         ax = self.axes_[-1]
         width = self.figure_.get_figwidth() * ax.get_position().width
         text = textwrap.fill(self.caveat, max(30, int(width * letters_per_inch)))
-        below = -36 if ax.get_xlabel() else -24
+        below = -self._below(ax) - self.legend_points_
         font = {
             "fontsize": style.SETTINGS.small,
             "color": style.GREY,
@@ -215,12 +219,43 @@ class Display:
         """An entry of the legend that is a point."""
         ax.scatter([], [], label=label, **marker)
 
-    @staticmethod
-    def _legend(ax: Any, where: bool | str, **options: Any) -> None:
-        """``True``: beside the axes, so that no point is hidden; else matplotlib's location."""
+    def _legend(self, ax: Any, where: bool | str, **options: Any) -> None:
+        """``True``: outside the axes, so that no point is hidden; else matplotlib's location.
+
+        ``options`` are of a legend beside the axes, where one below them has no room.
+        """
+        self.legend_points_ = 0.0
         if where is True:
-            place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-            narrow = {"handlelength": 1.5, "handletextpad": 0.5, "frameon": False}
-            ax.legend(**{**place, **narrow, **options})
+            self.legend_points_ = self._legend_below(ax) if self.legend_is_below else 0.0
+            if not self.legend_points_:
+                place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+                ax.legend(**{**place, **NARROW, **options})
         elif where:
             ax.legend(loc=where, **options)
+
+    def _legend_below(self, ax: Any) -> float:
+        """Put the legend below the axes; the points that it takes, or 0 without room for it."""
+        from matplotlib.transforms import ScaledTranslation
+
+        settings, figure = style.SETTINGS, ax.figure
+        entries = len(ax.get_legend_handles_labels()[1])
+        room = ax.get_window_extent().width
+        if figure.axes == [ax]:  # alone, the axes will take all but what stands beside the y axis
+            beside = ax.yaxis.get_tightbbox()
+            taken = (beside.width if beside else 0.0) + settings.beside_y / 72 * figure.dpi
+            room = figure.bbox.width - taken
+        shift = ScaledTranslation(0, -self._below(ax) / 72, figure.dpi_scale_trans)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0.0}
+        place |= {"bbox_transform": ax.transAxes + shift, **NARROW}
+        for rows in range(1, settings.most_rows + 1) if entries else ():
+            legend = ax.legend(ncols=-(-entries // rows), **place)
+            box = legend.get_window_extent()
+            if box.width <= room:
+                return float(box.height / figure.dpi * 72) + settings.below_legend
+            legend.remove()
+        return 0.0
+
+    @staticmethod
+    def _below(ax: Any) -> float:
+        """Points from the axes to what stands below its label."""
+        return 36.0 if ax.get_xlabel() else 24.0

@@ -42,7 +42,8 @@ class BoundaryDisplay(Display):
     [1, 1, 0]
     """
 
-    figsize = (8.4, 4.9)
+    figsize = (8.0, 5.6)
+    legend_is_below = True
     # Area of the disc of the largest α, and of all discs together, in points².
     largest_area, total_area = 320.0, 12_000.0
     most_stretch = 4.0  # ratio of the axes' ranges from which they have scales of their own
@@ -277,7 +278,8 @@ class BoundaryDisplay(Display):
         grid = self.xx0, self.xx1, self.probabilities
         dotted = {"colors": style.GREY, "linewidths": 0.9, "linestyles": ":"}
         lines = ax.contour(*grid, levels=self.probability_levels, zorder=2, **dotted)
-        ax.clabel(lines, fontsize=8, fmt=lambda p: f"{p:.0%}")
+        for name in ax.clabel(lines, fontsize=8, fmt=lambda p: f"{p:.0%}", zorder=3):
+            name.set_path_effects(halo())  # that of 50 % may stand on the boundary
         dotted = {"color": style.GREY, "linewidth": 0.9, "linestyle": ":"}
         self._legend_line(ax, f"probability of {self.classes[1]}", **dotted)
 

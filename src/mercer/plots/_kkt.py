@@ -37,6 +37,7 @@ class KKTDisplay(Display):
     """
 
     figsize = (6.8, 4.6)
+    legend_is_below = True
 
     place: np.ndarray  #: margin (or residual, or f) of every coefficient
     share: np.ndarray  #: α (or β) over its bound, or over the largest without one

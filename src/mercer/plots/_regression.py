@@ -47,6 +47,7 @@ class TubeDisplay(Display):
     """
 
     figsize = (8.2, 4.4)
+    legend_is_below = True
 
     x: np.ndarray  #: the curve is f along x
     f: np.ndarray

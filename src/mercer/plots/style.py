@@ -48,6 +48,9 @@ class Settings:
     smallest: float = 0.12  # area of a point in the largest crowd, as a fraction of its full size
     most_lines: int = 8  # curves up to this number are named one by one, more are a bundle
     most_entries: int = 14  # classes up to this number have one column of a legend, more have two
+    most_rows: int = 3  # of a legend below the axes; one that needs more stands beside them
+    below_legend: float = 5.0  # space between a legend below the axes and what stands below it
+    beside_y: float = 25.0  # space at the sides of axes, beside their names and numbers
     letter: float = 0.1  # inches: the mean width of a bold letter, and the height of a small one
     longest_name: int = (
         28  # letters of a class's or column's name; longer ones are cut in the middle

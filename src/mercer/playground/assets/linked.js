@@ -2,7 +2,7 @@
 window.linked = (() => {
   "use strict";
   const by = (id) => document.getElementById(id);
-  const LEVELS = 127; // of a signed byte
+  const LEVELS = 32767; // of two bytes with a sign
   const PINK = "#a8487c", INK = [34, 34, 34], NEGATIVE = [168, 72, 124];
   const VIEWS = ["bars", "parts", "matrix"];
   let views = null, K = null, sources = null, picture = null; // picture: the matrix, a pixel for each entry
@@ -16,7 +16,7 @@ window.linked = (() => {
     views = message;
     by("linked").hidden = views === null;
     if (views === null) { row = column = null; window.lift.mark(null); return; }
-    K = Int8Array.from(atob(views.K), (letter) => letter.charCodeAt(0));
+    K = new Int16Array(Uint8Array.from(atob(views.K), (letter) => letter.charCodeAt(0)).buffer);
     picture = paintMatrix();
     by("bars-view").hidden = !views.coefficient;
     by("bars-name").textContent = `${views.coefficient} of each point`;
@@ -46,8 +46,19 @@ window.linked = (() => {
     by("row").setAttribute("aria-valuetext", note());
   }
 
-  function entry(i, j) {
-    return (K[i * views.rows.length + j] / LEVELS) * views.scale;
+  // K is the lower triangle, row by row.
+  function level(i, j) {
+    const [low, high] = i < j ? [i, j] : [j, i];
+    return K[(high * (high + 1)) / 2 + low];
+  }
+
+  const entry = (i, j) => (level(i, j) / LEVELS) * views.scale;
+
+  // No more digits than the levels have.
+  function entryWords(i, j) {
+    const size = Math.abs(level(i, j)), unit = views.scale / LEVELS;
+    if (size < 10) return `≈ 0 (below ${format(10 * unit)})`;
+    return `= ${format(Number(entry(i, j).toPrecision(Math.min(3, Math.floor(Math.log10(size))))))}`;
   }
 
   function note() {
@@ -55,7 +66,7 @@ window.linked = (() => {
     const text = source("points").data.note[views.rows[row]];
     if (column !== null) {
       const names = [row, column].map((k) => `x${subscript(views.rows[k] + 1)}`);
-      return `k(${names.join(", ")}) = ${format(entry(row, column))}; ${text}`;
+      return `k(${names.join(", ")}) ${entryWords(row, column)}; ${text}`;
     }
     if (!views.parts) return text;
     return `${text}; part of the dual value ${format(views.parts[row])} of ${format(views.dual)}`;
@@ -99,11 +110,11 @@ window.linked = (() => {
     const n = views.rows.length, canvas = document.createElement("canvas");
     canvas.width = canvas.height = n;
     const pen = canvas.getContext("2d"), image = pen.createImageData(n, n);
-    K.forEach((value, k) => {
-      const hue = value < 0 ? NEGATIVE : INK, part = Math.abs(value) / LEVELS;
+    for (let k = 0; k < n * n; k++) {
+      const value = level(Math.floor(k / n), k % n), hue = value < 0 ? NEGATIVE : INK, part = Math.abs(value) / LEVELS;
       for (let c = 0; c < 3; c++) image.data[4 * k + c] = 255 - part * (255 - hue[c]);
       image.data[4 * k + 3] = 255;
-    });
+    }
     pen.putImageData(image, 0, 0);
     return canvas;
   }
