@@ -170,7 +170,8 @@ def markdown(all_runs: list[Run], machine: dict[str, Any]) -> str:
         _HEAD.format(means=_means(runs)),
         "## Fit\n\nWarm, in seconds; in brackets how many times Mercer's.\n",
         _times(runs, "fit_seconds"),
-        "\n## Predict\n\nThe test rows, in seconds; in brackets how many times Mercer's.\n",
+        "\n## Predict\n\nThe test rows, in seconds, the least of up to five; in brackets how many "
+        "times Mercer's.\n",
         _times(runs, "predict_seconds"),
         "\n## Accuracy of the solutions\n",
         "The largest violating pair under the float64 kernel (the libraries were asked for 1e-3), "

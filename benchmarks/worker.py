@@ -25,6 +25,8 @@ from benchmarks.cases import Case, Prepared, prepare
 from benchmarks.peers import PEERS, Peer, Solution, read_solution
 
 WARM_UP_ROWS = 400
+# Predictions of the same rows, the least of which counts; no more once they took so many seconds.
+PREDICTIONS, LONG_PREDICTION = 5, 2.0
 
 
 def main(spec: dict[str, Any]) -> None:
@@ -177,10 +179,16 @@ def _busy_seconds() -> float | None:
 
 
 def _timed_predict(model: Any, X: Any) -> tuple[float, np.ndarray]:
+    """The least of a few, as of fits."""
     model.predict(X[:WARM_UP_ROWS])
-    start = time.perf_counter()
-    predictions = model.predict(X)
-    return time.perf_counter() - start, predictions
+    seconds = []
+    for _ in range(PREDICTIONS):
+        start = time.perf_counter()
+        predictions = model.predict(X)
+        seconds.append(time.perf_counter() - start)
+        if sum(seconds) > LONG_PREDICTION:
+            break
+    return min(seconds), predictions
 
 
 def _environment(peer: Peer) -> dict[str, Any]:

@@ -182,3 +182,25 @@ def test_a_remedy_survives_a_copy():
 
 def test_outcome_is_a_default_target(put):
     assert read_table(put("a,outcome\n1,0\n2,1\n")).schema.target == "outcome"
+
+
+def test_one_name_is_a_list_of_one(tmp_path):
+    """Not its letters: of na="-99" the 9 would be missing."""
+    path = tmp_path / "few.csv"
+    path.write_text("a,b,kind,y\n9,1,3,u\n-99,2,4,v\n7,3,3,u\n")
+    one = read_table(path, target="y", drop="b", na="-99", categorical="kind", missing="zero")
+    listed = read_table(
+        path, target="y", drop=["b"], na=["-99"], categorical=["kind"], missing="zero"
+    )
+    assert one.schema.feature_names == ["a", "kind=3", "kind=4"]
+    np.testing.assert_array_equal(one.X, listed.X)
+    assert one.X[:, 0].tolist() == [9, 0, 7]
+    by_number = read_table(path, target="y", drop=1, categorical=2)
+    assert by_number.schema.feature_names == ["a", "kind=3", "kind=4"]
+
+
+def test_several_names_in_one_are_told(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("a,b,y\n9,1,u\n8,2,v\n")
+    with pytest.raises(FileError, match="several columns are given one by one"):
+        read_table(path, target="y", drop="a, b")

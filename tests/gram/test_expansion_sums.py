@@ -67,3 +67,20 @@ def test_sparse_rows_have_the_values_of_dense_ones(d, share):
     f, X, rows, Z = expansion(3, d, share, as_sparse=True, gamma=1 / d)
     dense = Expansion(f.kernel, Samples(Z), f.coef, f.b, f.blocks)
     np.testing.assert_allclose(f.exact(rows), dense.exact(X), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 4, 7, 12])
+@pytest.mark.parametrize("n", [1, 2, 301])
+def test_few_columns_with_far_rows(d, n):
+    """Values of far rows come from differences, those of the others from products."""
+    rng = np.random.default_rng(d)
+    Z, X = rng.normal(size=(700, d)), rng.normal(size=(n, d))
+    Z[::90] += 1e6
+    X[::40] = Z[::90][:1] + 0.1
+    f = Expansion(RBF(0.3), Samples(Z), rng.normal(size=(1, 700)), np.array([0.5]))
+    exact = by_definition(f, X, Z)
+    error = np.zeros((n, 1))
+    values = f._values(X, np.dtype(np.float64), 1, error)
+    assert (np.abs(values - exact) <= error).all()
+    np.testing.assert_allclose(values, exact, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(f.exact(X), values, rtol=0, atol=1e-12)

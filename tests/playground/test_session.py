@@ -174,6 +174,17 @@ def test_csv_with_and_without_header_and_class():
     assert found["classes"] == ("no", "yes")
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_decimal_commas(mark):
+    """As many of them as of the marks between cells; words keep theirs."""
+    lines = ["Länge,Breite;Art".replace(",", ";"), "1,5;2,5;oak, old", "3,5;6,5;elm"]
+    found, note = read_csv("\n".join(lines).replace(";", mark) + "\n")
+    assert found["points"] == ((-3.2, -3.2, 1), (3.2, 3.2, 0))
+    assert [column.middle for column in found["columns"]] == [2.5, 4.5]
+    assert found["classes"] == ("elm", "oak, old")
+    assert "Länge and Breite" in note
+
+
 TREES = "width (cm),height (m),kind\n10,1,oak\n20,1,oak\n10,2,elm\n20,3,elm\n"
 
 

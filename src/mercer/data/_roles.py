@@ -170,6 +170,8 @@ def find_column(name: str, names: Sequence[str], column: str | int, option: str)
     if not -len(names) <= number < len(names):
         near = get_close_matches(str(column), names, 1)
         meant = f"did you mean {near[0]!r}? It has" if near else "it has"
+        if isinstance(column, str) and {part.strip() for part in column.split(",")} <= {*names}:
+            meant = "several columns are given one by one. It has"
         raise FileError(
             name, None, f"there is no column {option}={column!r}; {meant} {_listed(names)}."
         )

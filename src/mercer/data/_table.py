@@ -124,10 +124,10 @@ def read_table(
     scale: str | None = None,
     missing: str | None = None,
     header: bool | None = None,
-    categorical: Sequence[str | int] = (),
-    drop: Sequence[str | int] = (),
+    categorical: str | int | Sequence[str | int] = (),
+    drop: str | int | Sequence[str | int] = (),
     decimal: str | None = None,
-    na: Sequence[str] = (),
+    na: str | Sequence[str] = (),
     may_be_wider: bool = False,
     text: str | int | bool | None = None,
     samples: str | None = None,
@@ -158,13 +158,13 @@ def read_table(
         rows without a target are left out. By default missing values are refused.
     header : bool, optional
         Whether a CSV file begins with names; by default, whether its first line looks like it.
-    categorical : sequence of str or int, optional
+    categorical : str, int or sequence of them, optional
         Columns of numbers or dates that are to be taken for words. (Columns of words are found.)
-    drop : sequence of str or int, optional
+    drop : str, int or sequence of them, optional
         Columns to leave out.
     decimal : {".", ","}, optional
         Of numbers in CSV files; by default a point, or as in the schema.
-    na : sequence of str, optional
+    na : str or sequence of str, optional
         Words of CSV files that stand for missing values, besides NA, NaN, null, none and ``?``.
 
     may_be_wider : bool, default=False
@@ -213,10 +213,10 @@ def read_table(
         scale,
         missing,
         header,
-        tuple(categorical),
-        tuple(drop),
+        _one_or_more(categorical),
+        _one_or_more(drop),
         decimal,
-        tuple(na),
+        _one_or_more(na),
         may_be_wider,
         text,
         samples,
@@ -272,6 +272,11 @@ def read_columns(source: str | os.PathLike, names: Sequence[str], format: str) -
             chosen = [find_column(name, found.column_names, column, "keep") for column in names]
             return {found.column_names[j]: found.column(j).to_pylist() for j in chosen}
         return read_cells(opened, names)
+
+
+def _one_or_more(given: Any) -> tuple:
+    """A name or number alone stands for a list of one: its letters are no names."""
+    return (given,) if isinstance(given, str | int) else tuple(given)
 
 
 def _check(options: Options, schema: Schema | None, format: str | None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer._precision import EPS
 from mercer.gram._sum_error import SumError
-from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
+from mercer.gram._tile_sums import add_tile, add_tile_bounded, terms_of_sum
 from mercer.kernels import Kernel
 from mercer.kernels._rounding import unit
 from mercer.kernels._samples import SampleBlock, Samples
@@ -78,7 +78,10 @@ class ExpansionSums:
             K = tile[:n, : len(vectors)]
             self.kernel.tile(block, vectors, K)
             if self.b.size == 1:
-                add_tile_bounded(K, *products, total[0], sums[0])
+                if error is None:
+                    add_tile(K, products[0], total[0])
+                else:
+                    add_tile_bounded(K, *products, total[0], sums[0])
                 continue
             for number, terms in products:
                 part_of_sum = np.zeros((self.coef.shape[0] + 1, n))

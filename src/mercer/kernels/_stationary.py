@@ -15,6 +15,7 @@ from mercer.kernels._compiled.elementwise import (
     map_by_table,
     rbf_map32,
     rbf_map64,
+    rbf_of_few_columns,
     sq_distances,
 )
 from mercer.kernels._compiled.products import products
@@ -111,16 +112,24 @@ class RBF(Kernel):
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         flat, stride = flat_rows(out)
-        differences = out.dtype == np.float32 and not A.is_sparse and A.points.d <= FEW_COLUMNS
+        has_few_columns = not A.is_sparse and A.points.d <= FEW_COLUMNS
+        differences = out.dtype == np.float32 and has_few_columns
+        at_once = out.dtype == np.float64 and has_few_columns and A.points.is_compared
         if differences:
             sq_distances(flat, stride, *out.shape, A.in_fours(), B.in_fours(transposed=True))
-        else:
+        elif not at_once:
             products(A, B, out)
         rows, columns = self._far(A), self._far(B)
         if rows.size or columns.size:
-            by_row = self._distances(A, B, out[rows], differences, rows=rows)
-            by_column = self._distances(A, B, out[:, columns], differences, columns=columns)
-        if differences:
+            parts = out[rows], out[:, columns]
+            if at_once:
+                parts = A.X[rows] @ B.X.T, A.X @ B.X[columns].T
+            by_row = self._distances(A, B, parts[0], differences, rows=rows)
+            by_column = self._distances(A, B, parts[1], differences, columns=columns)
+        if at_once:
+            blocks = A.in_fours(), B.in_fours(transposed=True), A.sq_norms, B.sq_norms
+            rbf_of_few_columns(flat, stride, *out.shape, *blocks, self.gamma)
+        elif differences:
             exp_map32(flat, stride, *out.shape, np.float32(self.gamma))
         else:
             self.map_products(A, B, out)

@@ -1,7 +1,8 @@
 """Points from a small CSV file: two columns of numbers, and a class if there is a third.
 
 `mercer.data.read_table` encodes words and needs a target; here the third column may be absent, the
-first two must be numbers, and a file has at most `LIMITS.points` rows.
+first two must be numbers, and a file has at most `LIMITS.points` rows. A comma is that of decimals
+where semicolons or tabs separate the cells.
 """
 
 from __future__ import annotations
@@ -57,10 +58,12 @@ def read_csv(text: str) -> tuple[dict[str, Any], str]:
 
 def _rows(text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Names of two columns, and the lines that are not empty, with their numbers."""
-    delimiter = max(",;\t", key=text[:4096].count)
+    delimiter = _delimiter(text)
     lines = enumerate(csv.reader(io.StringIO(text, newline=None), delimiter=delimiter), 1)
     try:
         rows = [(line, cells) for line, cells in lines if any(cell.strip() for cell in cells)]
+        if delimiter != ",":
+            rows = [(line, [*map(_with_point, cells[:2]), *cells[2:]]) for line, cells in rows]
     except csv.Error as error:  # a cell of more than 100,000 letters
         raise StateError(f"the file cannot be read as CSV: {error}.") from None
     short = next((line for line, cells in rows if len(cells) < 2), None)
@@ -75,6 +78,20 @@ def _rows(text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
     if len(rows) > LIMITS.points:
         raise StateError(f"the file has {len(rows)} rows; at most {LIMITS.points} fit here.")
     return names, rows
+
+
+def _delimiter(text: str) -> str:
+    """A tab or a semicolon if it stands in every line, or else the most frequent mark."""
+    lines = [line for line in text[:4096].splitlines() if line.strip()]
+    lines = lines[:-1] or lines  # the last one may be cut off
+    everywhere = [mark for mark in "\t;" if lines and all(mark in line for line in lines)]
+    return everywhere[0] if everywhere else max(",;\t", key=text[:4096].count)
+
+
+def _with_point(cell: str) -> str:
+    """A number with a decimal comma, as Python reads it; other cells as they are."""
+    number = cell.replace(",", ".")
+    return number if cell.count(",") == 1 and _is_number(number) else cell
 
 
 def _is_number(cell: str) -> bool:

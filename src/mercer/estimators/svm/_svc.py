@@ -232,7 +232,7 @@ feature_names_in_, shape_fit_
 
     _needs_intercept = True
     _one_class_left = (
-        "specified nu is infeasible: all samples with positive weights belong to the same class."
+        "specified nu is infeasible: all samples with positive weights have the same label."
     )
     nu: float = 0.5
 
