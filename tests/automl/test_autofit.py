@@ -293,6 +293,7 @@ def test_code_of_nested_steps_and_kernels():
         (MOONS[0], None, {}, "needs y"),
         (MOONS[0], MOONS[1][:5], {}, "inconsistent numbers"),
         (MOONS[0], np.zeros(240, int), {}, "one class only"),
+        (MOONS[0], np.arange(240) // 239, {}, "class 1 has one row"),
         (MOONS[0], MOONS[1], {"task": "ranking"}, "task must be"),
         (MOONS[0], np.where(MOONS[1], np.nan, 0.5), {"task": "regression"}, "first in row"),
         (np.where(MOONS[0] > 2, np.inf, MOONS[0] * 9), MOONS[1], {}, "infinite entries"),

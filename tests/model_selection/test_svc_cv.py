@@ -270,6 +270,28 @@ def test_a_time_limit_keeps_the_best_so_far(data, labels):
     assert seen[-1].seconds_left > 0
 
 
+@pytest.mark.parametrize("n_done", [1, 2])
+def test_a_stopped_search_with_scaling_keeps_the_best_of_the_splits_that_are_done(
+    data, labels, n_done
+):
+    """After transformers splits are done one after the other: no candidate is complete."""
+    X, _ = data
+    grid = {"Cs": CS, "gammas": GAMMAS, "scale": True, "n_jobs": 1}
+    stop = 12 * n_done + (n_done - 1) * len(CS)  # in the second case a part of the third split
+    seen = []
+    with pytest.warns(UserWarning, match="the best candidate so far is kept"):
+        search = SVCCV(callback=lambda p: seen.append(p) or p.done >= stop, **grid).fit(X, labels)
+    found = scores(search)
+    done = np.isfinite(found)
+    assert not done.all(axis=1).any()
+    assert done[:, :n_done].all()
+    mean = found[:, :n_done].mean(axis=1)
+    assert search.best_index_ == np.argmax(mean)
+    assert search.best_score_ == pytest.approx(mean.max())
+    assert seen[-1].best_score == pytest.approx(mean.max())
+    assert np.isfinite(seen[0].best_score)
+
+
 def test_a_search_is_resumed_from_its_file(data, labels, tmp_path):
     X, _ = data
     path = tmp_path / "search.jsonl"
@@ -326,7 +348,11 @@ BAD = [
     ({"cv": KFold(2), "sorted": True}, {}, "one class only"),
     ({"cv": GroupKFold(2)}, {"groups": np.arange(7)}, "groups must have one entry"),
     ({"scoring": make_scorer(lambda a, b: np.nan)}, {}, "gives nan for right predictions"),
+    ({"Cs": True}, {}, "number of values, or the values"),
     ({"param_grid": {"C": [1.0]}}, {}, "give Cs"),
+    ({"param_grid": {"loss": "hinge"}}, {}, "loss='hinge': give a list"),
+    ({"param_grid": {"class_weight": None}}, {}, "class_weight=None: give a list"),
+    ({"param_grid": {"class_weight": []}}, {}, "no values of class_weight"),
     ({"param_grid": {"kernel__gamma": [1.0]}}, {}, "no kernel of the grid"),
     ({"kernel": []}, {}, "empty list"),
     ({}, {"sample_weight": np.ones(3)}, "incompatible shapes"),

@@ -87,6 +87,24 @@ def test_steps_are_limited_and_the_violation_is_that_of_the_state():
     assert violation == pytest.approx(up - down)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_moves_the_worst_variable_and_the_partner_of_the_largest_decrease(dtype, seed):
+    """Up to what the keys of decreases leave out, and the estimate of a quotient."""
+    n, rng = 7 * LANE, np.random.default_rng(seed)
+    scales = 10.0 ** rng.uniform(-1, 1, n)  # no unit diagonal
+    K = (scales[:, None] * psd(n, n, seed) * scales / n).astype(dtype)
+    start, target = rng.choice([-1.0, 0.0, 1.0], n), rng.normal(size=n)
+    beta, v = start.copy(), target - K.astype(np.float64) @ start
+    one = np.ones(n)
+    solve_pairs(K, beta, -v, -one, one, n // LANE, 1e-9, 1)
+    (i,), (j,) = np.flatnonzero(beta > start), np.flatnonzero(beta < start)
+    assert v[i] >= v[start < 1].max() - 1e-3 * np.abs(v).max()
+    K = K.astype(np.float64)
+    decrease = np.maximum(v[i] - v, 0) ** 2 / np.maximum(K[i, i] + K.diagonal() - 2 * K[i], 1e-12)
+    assert decrease[j] >= 0.999 * decrease[start > -1].max()
+
+
 def test_duplicates_with_opposite_labels_go_to_their_bounds():
     """η = 0: the pair gains 2 per unit for every K, so both end at C, exactly."""
     K, y = np.ones((2, 2)), np.array([1.0, -1.0])

@@ -15,8 +15,11 @@ from mercer._numba._instructions import (
     key_value,
     larger,
     least_key,
+    opposite_key,
     order_key,
     prefetch,
+    quotient_estimate,
+    reciprocal_estimates,
     smaller,
     tagged_key,
     wide_vectors,
@@ -24,6 +27,7 @@ from mercer._numba._instructions import (
 
 __all__ = [
     "REASSOCIATE", "Compilation", "bits_to_float", "compiled", "float_to_bits", "key_value",
-    "larger", "least_key", "order_key", "prefetch", "private_folder", "smaller", "tagged_key",
-    "temporary_folder", "wide_vectors",
+    "larger", "least_key", "opposite_key", "order_key", "prefetch", "private_folder",
+    "quotient_estimate", "reciprocal_estimates", "smaller", "tagged_key", "temporary_folder",
+    "wide_vectors",
 ]  # fmt: skip

@@ -9,8 +9,9 @@ from numba.core import types
 from numba.extending import intrinsic
 
 __all__ = [
-    "bits_to_float", "float_to_bits", "key_value", "larger", "least_key", "order_key", "prefetch",
-    "smaller", "tagged_key", "wide_vectors",
+    "bits_to_float", "float_to_bits", "key_value", "larger", "least_key", "opposite_key",
+    "order_key", "prefetch", "quotient_estimate", "reciprocal_estimates", "smaller", "tagged_key",
+    "wide_vectors",
 ]  # fmt: skip
 
 # Of LLVM's prefetch: to be read, into the second-level cache, as data.
@@ -38,15 +39,17 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 prefetch: Any = intrinsic(_prefetch)
 
 
-# An attribute of LLVM's functions.
+# Attributes of LLVM's functions. They are text, unknown to llvmlite, which would refuse them in its
+# own ``add``.
 _WIDE = '"prefer-vector-width"="512"'
+_ESTIMATES = '"reciprocal-estimates"="vec-divf:0"'
 
 
 def _wide_vectors(typing_context: Any) -> Any:
     """``wide_vectors()``: vectors of 512 bits in this function, on processors that have them.
 
     LLVM's own choice is 256 bits, for the sake of early processors that slowed down; BLAS does not
-    share it. The attribute is text, unknown to llvmlite, which would refuse it in its own ``add``.
+    share it.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -57,6 +60,22 @@ def _wide_vectors(typing_context: Any) -> Any:
 
 
 wide_vectors: Any = intrinsic(_wide_vectors)
+
+
+def _reciprocal_estimates(typing_context: Any) -> Any:
+    """``reciprocal_estimates()``: each `quotient_estimate` in this function takes one instruction.
+
+    Without it a Newton step follows the processor's estimate of the reciprocal.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        set.add(builder.function.attributes, _ESTIMATES)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+reciprocal_estimates: Any = intrinsic(_reciprocal_estimates)
 
 
 # Keys: integers in the order of the floats that they stand for. LLVM vectorises maxima of integers,
@@ -132,7 +151,31 @@ def _tagged_key(typing_context: Any, key: Any, mask: Any, tag: Any) -> Any:
     return key(key, types.int64, types.int64), generate
 
 
+def _opposite_key(typing_context: Any, key: Any) -> Any:
+    """``opposite_key(key)``: of the key of x that of −x."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.not_(args[0])
+
+    return key(key), generate
+
+
+def _quotient_estimate(typing_context: Any, a: Any, b: Any) -> Any:
+    """``quotient_estimate(a, b)``: a / b of finite numbers, to 11 bits or more.
+
+    Processors with AVX have an estimate of 1 / b in vectors of float32. In a short loop a division
+    takes longer than all else. Of numbers that are not finite the result is any number or NaN.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fdiv(*args, flags=("arcp", "ninf", "nnan", "nsz", "contract", "reassoc"))
+
+    return a(a, a), generate
+
+
 order_key: Any = intrinsic(_order_key)
+opposite_key: Any = intrinsic(_opposite_key)
+quotient_estimate: Any = intrinsic(_quotient_estimate)
 tagged_key: Any = intrinsic(_tagged_key)
 key_value: Any = intrinsic(_key_value)
 least_key: Any = intrinsic(_least_key)

@@ -86,6 +86,8 @@ def look(
         if not np.isfinite(y).all():
             at = int(np.argmin(np.isfinite(y)))
             raise ValueError(f"y is missing or infinite, first in row {at}: leave such rows out.")
+    if task == "classification":
+        _check_classes(y)
     n = _num_samples(X)
     told = f"{np.unique(y).size:,} classes" if task == "classification" else "a numeric target"
     known = {kind for entry in KERNELS.values() for kind in entry.tried_on}
@@ -114,6 +116,16 @@ def look(
         X = X.tocsr() if sp.issparse(X) else as_numbers(X)
     words = f"{n:,} {'sparse ' if sp.issparse(X) else ''}rows of {X.shape[1]:,} columns, {told}"
     return Look(X, y, n, task, kinds, found, words)
+
+
+def _check_classes(y: np.ndarray) -> None:
+    """Raise if the rows outside some fold have one class only."""
+    classes, counts = np.unique(y, return_counts=True)
+    if classes.size == 2 and counts.min() < 2:
+        rare = classes[np.argmin(counts)].item()
+        raise ValueError(
+            f"The class {rare!r} has one row: cross-validation of two classes needs two of each."
+        )
 
 
 def array_of(X: Any) -> Any:

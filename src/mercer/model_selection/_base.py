@@ -36,14 +36,16 @@ from mercer.model_selection._progress import SearchLines
 from mercer.model_selection._scoring import Scoring
 from mercer.solvers import Choice, Stopping
 
-__all__ = ["BaseSearch", "SearchParameters", "log_grid", "values_of"]
+__all__ = ["BaseSearch", "SearchParameters", "lists_of", "log_grid", "values_of"]
 
 _STEP = "estimator"
 
 
 def values_of(name: str, given: Any, default: tuple[float, float], scale: float = 1.0) -> list:
     """The values of a grid: an integer n stands for n of them, evenly spaced in logarithms."""
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+    if isinstance(given, (bool, np.bool_)):
+        raise ValueError(f"{name} must be a number of values, or the values; got {given}.")
+    if isinstance(given, (int, np.integer)):
         most = SETTINGS.most_values
         if not 1 <= given <= most:
             raise ValueError(
@@ -54,6 +56,18 @@ def values_of(name: str, given: Any, default: tuple[float, float], scale: float 
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError(f"{name} must be a number of values, or finite values; got {given!r}.")
     return values.tolist()
+
+
+def lists_of(param_grid: dict[str, Any] | None) -> dict[str, list]:
+    """The values of each parameter of a ``param_grid``."""
+    out = {}
+    for name, values in (param_grid or {}).items():
+        if isinstance(values, (str, bytes, dict)) or not np.iterable(values):
+            raise ValueError(f"param_grid has {name}={values!r}: give a list of values.")
+        out[name] = list(values)
+        if not out[name]:
+            raise ValueError(f"param_grid has no values of {name}: give at least one.")
+    return out
 
 
 def log_grid(n: int, first: float, last: float, scale: float = 1.0) -> list[float]:
@@ -195,14 +209,15 @@ class BaseSearch(BaseEstimator):
         best = ledger.best()
         done, total = int(ledger.is_done.sum()), ledger.is_done.size
         if done < total and not stopping.interrupted:
+            kept = "best candidate so far" if best is not None else "first candidate"
             warn_user(
                 f"The search was stopped after {done} of {total} fits"
                 + (f" by time_limit={self.time_limit:g}" if self.time_limit is not None else "")
-                + "; the best candidate so far is kept. Raise time_limit, or use fewer candidates.",
+                + f"; the {kept} is kept. Raise time_limit, or use fewer candidates.",
                 UserWarning,
             )
         self.best_index_ = 0 if best is None else best
-        self.best_score_ = float(ledger.mean()[self.best_index_])
+        self.best_score_ = float(ledger.comparable()[self.best_index_])
         self.best_params_ = dict(ledger.candidates[self.best_index_])
         self.ties_ = [dict(ledger.candidates[i]) for i in ledger.ties() if i != self.best_index_]
 

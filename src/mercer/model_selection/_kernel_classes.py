@@ -15,7 +15,7 @@ from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
 from mercer.kernels import Kernel
 from mercer.kernels._registry import KERNELS_BY_NAME
-from mercer.model_selection._base import BaseSearch, SearchParameters, values_of
+from mercer.model_selection._base import BaseSearch, SearchParameters, lists_of, values_of
 
 __all__ = ["SVCCV", "SVRCV", "KernelGrid", "KernelSearchParameters", "OneClassSVMCV"]
 
@@ -66,7 +66,7 @@ class KernelGrid(BaseSearch):
     def _grid(self, X: Any) -> list[dict[str, list]]:
         name, plural, powers = self._path
         values = values_of(plural, getattr(self, plural), powers)
-        more = {key: list(value) for key, value in (self.param_grid or {}).items()}
+        more = lists_of(self.param_grid)
         taken = {name, "gamma", "kernel"} & set(more)
         if taken:
             raise ValueError(

@@ -41,7 +41,8 @@ class SearchProgress:
     seconds_left : float
         An estimate: the time so far, times the fits left over those done.
     best_score : float
-        Of the candidates whose splits are all done; NaN before there is one.
+        Of the candidates whose splits are all done; before there is one, on the splits that are
+        done. NaN before the first.
     best_params : dict
     """
 
@@ -142,7 +143,9 @@ class Ledger:
         seconds = self.stopping.seconds
         left = seconds * (total - done) / max(done - self._resumed, 1)
         best = self.best()
-        score, params = (np.nan, {}) if best is None else (self.mean()[best], self.candidates[best])
+        score, params = (
+            (np.nan, {}) if best is None else (self.comparable()[best], self.candidates[best])
+        )
         return SearchProgress(seconds, done, total, left, float(score), params)
 
     def mean(self) -> np.ndarray:
@@ -155,13 +158,31 @@ class Ledger:
         return int(ties[0]) if ties.size else None
 
     def ties(self) -> np.ndarray:
-        """All complete candidates whose mean score is the largest, up to rounding."""
-        mean = self.mean()
+        """All complete candidates whose mean score is the largest, up to rounding.
+
+        Of a search that was stopped: see `comparable`.
+        """
+        mean = self.comparable()
         if np.isnan(mean).all():
             return np.zeros(0, np.intp)
         largest = float(np.nanmax(mean))
         rounding = 8 * EPS * max(abs(largest), 1.0)
         return np.flatnonzero(mean >= largest - rounding)
+
+    def comparable(self) -> np.ndarray:
+        """Mean scores on the same splits, NaN where there is none.
+
+        Those of the complete candidates, if there are some. Else of all candidates on the splits
+        that all have; else of the candidates with the most splits.
+        """
+        mean, known = self.mean(), self.is_done & ~np.isnan(self.score)
+        if not np.isnan(mean).all() or not known.any():
+            return mean
+        of_all, count = known.all(axis=0), known.sum(axis=1)
+        if of_all.any():
+            return self.score[:, of_all].mean(axis=1)
+        total = np.where(known, self.score, 0.0).sum(axis=1)
+        return np.where(count == count.max(), total / count.max(), np.nan)
 
     def results(self) -> dict[str, Any]:
         """``cv_results_`` in scikit-learn's shape, and the largest KKT violation of the fits."""

@@ -13,7 +13,7 @@ from mercer.estimators._logistic import KernelLogisticRegression
 from mercer.estimators._ridge import KernelRidge
 from mercer.estimators.linear._classes import LinearSVC, LinearSVR
 from mercer.estimators.linear._logistic_regression import LogisticRegression
-from mercer.model_selection._base import BaseSearch, SearchParameters, values_of
+from mercer.model_selection._base import BaseSearch, SearchParameters, lists_of, values_of
 from mercer.model_selection._kernel_classes import KernelGrid, KernelSearchParameters
 
 __all__ = [
@@ -124,7 +124,7 @@ class _LinearGrid(BaseSearch):
         return self._estimator_class(**given, intercept_scaling=None)
 
     def _grid(self, X: Any) -> list[dict[str, list]]:
-        more = {key: list(value) for key, value in (self.param_grid or {}).items()}
+        more = lists_of(self.param_grid)
         if "C" in more:
             raise ValueError("param_grid has C: give Cs.")
         return [{"C": values_of("Cs", self.Cs, (-2.0, 3.0)), **more}]

@@ -106,7 +106,7 @@ def middle(beta, grad, low, high, n):
 @compiled
 def _solve_some(
     K, starts, classes, target, lower, upper, scale, tols, limits, first, begin, beta, f, bound,
-    b, counts, part, vectors, diag, g, masks,
+    b, counts, part, vectors, half_diag, g, moves,
 ):  # fmt: skip
     """Solve pairs from ``first`` on until the call has made its number of steps.
 
@@ -135,7 +135,7 @@ def _solve_some(
         while not has_ended:
             more, left, met = pair_steps(
                 part, None, None, None, None, None, None, None, own_beta, grad, low, high, None,
-                tol, limits[0] - steps, diag, g, masks,
+                tol, limits[0] - steps, half_diag, g, moves,
             )  # fmt: skip
             steps += more
             flags |= met

@@ -16,7 +16,9 @@ from mercer._numba import (
     key_value,
     larger,
     least_key,
+    opposite_key,
     order_key,
+    quotient_estimate,
     smaller,
     tagged_key,
 )
@@ -26,6 +28,7 @@ __all__ = [
     "TINY_CURVATURE",
     "best_in_group",
     "best_partner",
+    "may_move",
     "shift",
     "shift_groups",
 ]
@@ -35,12 +38,18 @@ TINY_CURVATURE = 1e-12
 # The violation of a pair must be at least this fraction of the largest one: among duplicates, whose
 # curvature is zero, the rounding of equal gradients would look like an unbounded gain.
 LEAST_VIOLATION = 1e-3
-# In the masks of variables that may rise or fall; also above all keys of gains.
-_YES = int(np.iinfo(np.int32).max)
+# How a variable may move, one added if it may rise. The first is above all keys of decreases.
+_FALLS, _DOES_NOT_FALL = int(np.iinfo(np.int32).max) - 1, -2
+
+
+@compiled(inner=True)
+def may_move(beta, lower, upper):
+    """The entry of ``moves`` of a variable: positive if it may fall, odd if it may rise."""
+    return (_FALLS if beta > lower else _DOES_NOT_FALL) + (1 if beta < upper else 0)
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def shift(g, K, i, j, delta, rise, fall, index_bits):
+def shift(g, K, i, j, delta, moves, index_bits):
     """g += delta (K_i − K_j); the largest −g that may rise, the least that may fall, and where.
 
     The last ``index_bits`` of the keys of −g are replaced by the position, so that one integer
@@ -51,9 +60,9 @@ def shift(g, K, i, j, delta, rise, fall, index_bits):
     top = bottom = least
     for k in range(g.size):
         x = g[k] + factor * (K[i, k] - K[j, k])
-        g[k] = x
-        top = larger(top, tagged_key(order_key(-x), mask, k) if rise[k] > 0 else least)
-        bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
+        g[k], key = x, order_key(x)
+        top = larger(top, tagged_key(opposite_key(key), mask, k) if moves[k] & 1 else least)
+        bottom = larger(bottom, key if moves[k] > 0 else least)
     if top == least or bottom == least:
         return -_FAR, 0.0, np.int64(0)
     at = np.int64(top & mask)
@@ -61,15 +70,15 @@ def shift(g, K, i, j, delta, rise, fall, index_bits):
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def _shift_group(g, Ka, Kb, delta, rise, fall, index_bits):
+def _shift_group(g, Ka, Kb, delta, moves, index_bits):
     """`shift` of one of two groups, with its parts of the rows of K."""
     least, factor, mask = least_key(g[0]), g.dtype.type(delta), (1 << index_bits) - 1
     top = bottom = least
     for k in range(g.size):
         x = g[k] + factor * (Ka[k] - Kb[k])
-        g[k] = x
-        top = larger(top, tagged_key(order_key(-x), mask, k) if rise[k] > 0 else least)
-        bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
+        g[k], key = x, order_key(x)
+        top = larger(top, tagged_key(opposite_key(key), mask, k) if moves[k] & 1 else least)
+        bottom = larger(bottom, key if moves[k] > 0 else least)
     if top == least or bottom == least:
         return -_FAR, 0.0, np.int64(0)
     at = np.int64(top & mask)
@@ -77,15 +86,15 @@ def _shift_group(g, Ka, Kb, delta, rise, fall, index_bits):
 
 
 @compiled(inner=True)
-def shift_groups(g, K, i, j, delta, rise, fall, middle, index_bits):
+def shift_groups(g, K, i, j, delta, moves, middle, index_bits):
     """`shift` of both groups, the second from ``middle`` on; the worse, and its range."""
     m = g.size
     Ka, Kb = K[i][:m], K[j][:m]
     top, bottom, at = _shift_group(
-        g[:middle], Ka[:middle], Kb[:middle], delta, rise[:middle], fall[:middle], index_bits
+        g[:middle], Ka[:middle], Kb[:middle], delta, moves[:middle], index_bits
     )
     top2, bottom2, at2 = _shift_group(
-        g[middle:], Ka[middle:], Kb[middle:], delta, rise[middle:], fall[middle:], index_bits
+        g[middle:], Ka[middle:], Kb[middle:], delta, moves[middle:], index_bits
     )
     if top2 - bottom2 > top - bottom:
         return top2, bottom2, middle + at2, middle, np.int64(m)
@@ -93,47 +102,50 @@ def shift_groups(g, K, i, j, delta, rise, fall, middle, index_bits):
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def best_partner(g, K, i, diag, top, inverse, fall, index_bits):
-    """The partner with the largest decrease, (g + top)² / curvature.
+def best_partner(g, K, i, half_diag, top, inverse, moves, index_bits):
+    """The partner with the largest decrease, (g + top)² / curvature, by half the curvature.
 
     Slopes g + top are divided by the largest, so that their squares are within float32; those below
     `LEAST_VIOLATION` do not count.
     A non-negative float32 has the order of its bits read as an integer. The last ``index_bits`` of
     them are replaced by the position, so that one integer maximum, which is vectorised, yields the
-    position; decreases that differ by less count as equal.
+    position; decreases that differ by less count as equal. The quotient is an estimate: where it is
+    off by a thousandth the partner is nearly as good.
     """
-    two, none, floor = np.float32(2), np.float32(0), np.float32(TINY_CURVATURE)
-    best, least, kii = np.int32(-1), np.float32(LEAST_VIOLATION), diag[i]
+    none, floor = np.float32(0), np.float32(TINY_CURVATURE / 2)
+    best, least, half = np.int32(-1), np.float32(LEAST_VIOLATION), half_diag[i]
     position = np.int32((1 << index_bits) - 1)
     kept = np.int32(~position)
     for k in range(g.size):
         slope = np.float32((g[k] + top) * inverse)
         slope = slope if slope > least else none
-        curvature = larger(kii + diag[k] - two * np.float32(K[i, k]), floor)
-        key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
-        best = larger(best, smaller(key, fall[k]))
+        curvature = larger(half + half_diag[k] - np.float32(K[i, k]), floor)
+        decrease = quotient_estimate(slope * slope, curvature)
+        key = np.int32(np.int32(order_key(abs(decrease)) & kept) | np.int32(k))
+        best = larger(best, smaller(key, moves[k]))
     return np.int64(best & position)
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def _best_of_row(g, Ki, diag, kii, top, inverse, fall, index_bits):
+def _best_of_row(g, Ki, half_diag, half, top, inverse, moves, index_bits):
     """`best_partner` with a part of row i of K."""
-    two, none, floor = np.float32(2), np.float32(0), np.float32(TINY_CURVATURE)
+    none, floor = np.float32(0), np.float32(TINY_CURVATURE / 2)
     best, least = np.int32(-1), np.float32(LEAST_VIOLATION)
     position = np.int32((1 << index_bits) - 1)
     kept = np.int32(~position)
     for k in range(g.size):
         slope = np.float32((g[k] + top) * inverse)
         slope = slope if slope > least else none
-        curvature = larger(kii + diag[k] - two * np.float32(Ki[k]), floor)
-        key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
-        best = larger(best, smaller(key, fall[k]))
+        curvature = larger(half + half_diag[k] - np.float32(Ki[k]), floor)
+        decrease = quotient_estimate(slope * slope, curvature)
+        key = np.int32(np.int32(order_key(abs(decrease)) & kept) | np.int32(k))
+        best = larger(best, smaller(key, moves[k]))
     return np.int64(best & position)
 
 
 @compiled(inner=True)
-def best_in_group(g, K, i, diag, top, inverse, fall, index_bits, begin, end):
+def best_in_group(g, K, i, half_diag, top, inverse, moves, index_bits, begin, end):
     """`best_partner` among the variables of one of two groups."""
-    g, row, own = g[begin:end], K[i][begin:end], diag[begin:end]
-    of_group = _best_of_row(g, row, own, diag[i], top, inverse, fall[begin:end], index_bits)
+    g, row, own = g[begin:end], K[i][begin:end], half_diag[begin:end]
+    of_group = _best_of_row(g, row, own, half_diag[i], top, inverse, moves[begin:end], index_bits)
     return begin + of_group

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer._numba import compiled, larger, smaller
+from mercer._numba import compiled, larger, reciprocal_estimates, smaller
 from mercer.solvers._violation import _FAR
 from mercer.solvers.smo._pair_passes import (
-    _YES,
     TINY_CURVATURE,
     best_in_group,
     best_partner,
+    may_move,
     shift,
     shift_groups,
 )
@@ -136,7 +136,7 @@ def _clear_first_row(K, m):
 
 
 @compiled(inner=True)
-def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
+def _start(K, begin, end, beta, grad, lower, upper, half_diag, g, moves):
     """Diagonal, gradients and masks of a group; returns what was added to its gradients.
 
     Only differences within a group matter. Measured from the middle of the violating interval, the
@@ -144,35 +144,35 @@ def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
     """
     level = _level(beta, grad, lower, upper, begin, end)
     for k in range(begin, end):
-        diag[k] = K[k, k]
+        half_diag[k] = 0.5 * K[k, k]
         shifted = grad[k] + level
         if K.itemsize == 4:
             shifted = smaller(larger(shifted, -_FLOAT32_MAX), _FLOAT32_MAX)
         g[k] = shifted
-        rise[k] = _YES if beta[k] < upper[k] else -1
-        fall[k] = _YES if beta[k] > lower[k] else -1
+        moves[k] = may_move(beta[k], lower[k], upper[k])
     return level
 
 
 @compiled(inner=True)
 def pair_steps(
     K, is_filled, first, cross, second, index, log, filled_at, beta, grad, lower, upper, split, tol,
-    max_steps, diag, g, masks,
+    max_steps, half_diag, g, moves,
 ):  # fmt: skip
     """Pair steps on the first beta.size rows of K; see `solve_pairs` and `solve_class_pair`.
 
-    ``diag``, ``g`` and ``masks`` are scratch memory (`pair_scratch`): a function that makes no
+    ``half_diag``, ``g`` and ``moves`` are scratch memory (`pair_scratch`): a function that makes no
     arrays is compiled in less time. With None for the blocks, and for the lane where a second
     group starts, no code that uses them is compiled. With an ``index`` rows are those of the whole
     matrix ``first`` at these rows (`_gather`); entries that are not filled must be finite.
     """
+    reciprocal_estimates()
     m = beta.size
-    diag, g, rise, fall = diag[:m], g[:m], masks[:m], masks[m : 2 * m]
+    half_diag, g, moves = half_diag[:m], g[:m], moves[:m]
     index_bits = 1
     while 1 << index_bits < m:
         index_bits += 1
     first_group = m if split is None else split * LANE
-    state = beta, grad, lower, upper, diag, g, rise, fall
+    state = beta, grad, lower, upper, half_diag, g, moves
     level = other_level = _start(K, np.int64(0), first_group, *state)
     if split is not None:
         other_level = _start(K, first_group, m, *state)
@@ -183,10 +183,10 @@ def pair_steps(
             _clear_first_row(K, m)
     while True:
         if split is None:
-            top, bottom, at = shift(g, K, i, j, delta, rise, fall, index_bits)
+            top, bottom, at = shift(g, K, i, j, delta, moves, index_bits)
         else:
             top, bottom, at, begin, end = shift_groups(
-                g, K, i, j, delta, rise, fall, first_group, index_bits
+                g, K, i, j, delta, moves, first_group, index_bits
             )
         if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
             tol = larger(tol, FLOAT32_REDUCTION * (top - bottom))
@@ -199,9 +199,9 @@ def pair_steps(
         if is_filled is not None and not is_filled[i]:
             _fill(K, i, is_filled, first, cross, second, index, log, filled_at)
         if split is None:
-            j = best_partner(g, K, i, diag, slope, inverse, fall, index_bits)
+            j = best_partner(g, K, i, half_diag, slope, inverse, moves, index_bits)
         else:
-            j = best_in_group(g, K, i, diag, slope, inverse, fall, index_bits, begin, end)
+            j = best_in_group(g, K, i, half_diag, slope, inverse, moves, index_bits, begin, end)
         if is_filled is not None and not is_filled[j]:
             _fill(K, j, is_filled, first, cross, second, index, log, filled_at)
         K_ii, K_jj = np.float64(K[i, i]), np.float64(K[j, j])
@@ -215,8 +215,9 @@ def pair_steps(
         beta[i] = upper[i] if delta == room_i else beta[i] + delta
         beta[j] = lower[j] if delta == room_j else beta[j] - delta
         for moved in (i, j):
-            rise[moved] = _YES if beta[moved] < upper[moved] else -1
-            fall[moved] = _YES if beta[moved] > lower[moved] else -1
+            how = may_move(beta[moved], lower[moved], upper[moved])
+            if moves[moved] != how:  # a vector that is read after a store into it has to wait
+                moves[moved] = how
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED
@@ -273,13 +274,13 @@ def estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group):
 
 @compiled
 def _pair_steps(
-    K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps, diag, g,
-    masks,
+    K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps, half_diag,
+    g, moves,
 ):  # fmt: skip
     """`pair_steps`, to be called from Python."""
     return pair_steps(
         K, is_filled, first, cross, second, None, None, None, beta, grad, lower, upper, split, tol,
-        max_steps, diag, g, masks,
+        max_steps, half_diag, g, moves,
     )  # fmt: skip
 
 
@@ -342,4 +343,4 @@ def solve_class_pair(
 
 def pair_scratch(m: int, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scratch memory of `pair_steps` for m variables and a K of this precision."""
-    return np.empty(m, np.float32), np.empty(m, dtype), np.empty(2 * m, np.int32)
+    return np.empty(m, np.float32), np.empty(m, dtype), np.empty(m, np.int32)

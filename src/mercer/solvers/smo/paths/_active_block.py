@@ -8,6 +8,8 @@ and the columns that have changed since are read from a log (`_pair_update._gath
 
 from __future__ import annotations
 
+import numpy as np
+
 from mercer._numba import compiled
 from mercer.solvers._violation import _FAR
 
@@ -52,21 +54,23 @@ def select(beta, lower, upper, v, level, margin, slack, side, chosen):
     least slack are taken, half of them above the level and half below.
     """
     most, n_above, n_below = chosen.size, 0, 0
-    for k in range(beta.size):
-        rises, falls = beta[k] < upper[k], beta[k] > lower[k]
+    for k in range(beta.size):  # without branches, which no processor could predict
         distance = v[k] - level
-        side[k], slack[k] = 0, _FAR
-        if rises and (not falls or distance >= 0):
-            side[k], slack[k] = 1, -distance
-        elif falls:
-            side[k], slack[k] = -1, distance
-        if slack[k] < margin:
-            n_above += side[k] == 1
-            n_below += side[k] == -1
+        is_above = (beta[k] < upper[k]) & ((beta[k] <= lower[k]) | (distance >= 0))
+        is_below = (beta[k] > lower[k]) & (not is_above)
+        side[k] = np.int64(is_above) - np.int64(is_below)
+        slack[k] = -side[k] * distance if is_above | is_below else _FAR
+        n_above += is_above & (slack[k] < margin)
+        n_below += is_below & (slack[k] < margin)
+    count = 0
+    if n_above + n_below < most:
+        for k in range(beta.size):
+            chosen[count] = k
+            count += (side[k] != 0) & (slack[k] < margin)
+        return count
     for_above = max(most // 2, most - n_below)
     low, high = _threshold(slack, side, 1, margin, for_above)
     low_, high_ = _threshold(slack, side, -1, margin, most - min(for_above, n_above))
-    count = 0
     for is_tie in (False, True):  # of equal slacks at the threshold some are left out
         for k in range(beta.size):
             first, last = (low, high) if side[k] == 1 else (low_, high_)

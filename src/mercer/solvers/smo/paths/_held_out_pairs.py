@@ -69,7 +69,7 @@ def _leave_out(K, n, m, is_held, start, start_f, target, beta, grad, low, high):
 @compiled
 def _solve_folds(
     K, copies, starts, classes, begins, target, lower, upper, start, start_f, folds, n_folds, tol,
-    limits, unit, last, values, is_known, part, vectors, diag, g, masks,
+    limits, unit, last, values, is_known, part, vectors, half_diag, g, moves,
 ):  # fmt: skip
     """Solve the folds ``unit`` to ``last`` of all pairs until the call has made its steps.
 
@@ -101,7 +101,7 @@ def _solve_folds(
         )  # fmt: skip
         steps, left, flags = pair_steps(
             part, None, None, None, None, None, None, None, beta, grad, low, high, None, tol,
-            limits[0], diag, g, masks,
+            limits[0], half_diag, g, moves,
         )  # fmt: skip
         b = middle(beta, grad, low, high, n)
         for p in range(n):

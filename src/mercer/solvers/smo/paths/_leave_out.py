@@ -54,7 +54,7 @@ def _leave_out(
     K, row, position, at, target, lower, upper, D, has_group, tol, factors, limits, rounding,
     whole_beta, whole_f, starts, points, totals, begin, is_begun, low, high,
     beta, f, v, slack, side, chosen, active, place, log, filled_at, rows, block, is_filled, vectors,
-    diag, g, masks, change, changed, counts, numbers, values, violations,
+    half_diag, g, moves, change, changed, counts, numbers, values, violations,
 ):  # fmt: skip
     """Solve the problems of ``points`` from ``begin`` on, until the work of a call is done.
 
@@ -79,7 +79,7 @@ def _leave_out(
         has_ended = rounds(
             K, row, position, at, target, low, high, D, has_group, tol, factors, limits, beta, f,
             v, slack, side, chosen, active, place, log, filled_at, rows, block, is_filled, vectors,
-            diag, g, masks, change, changed, counts, numbers,
+            half_diag, g, moves, change, changed, counts, numbers,
         )  # fmt: skip
         if not has_ended:
             return s, True

@@ -216,7 +216,7 @@ def _store(K, row, at, beta, f, active, n, own_beta, change, changed):
 def rounds(
     K, row, position, at, target, lower, upper, D, has_group, tol, factors, limits,
     beta, f, v, slack, side, chosen, active, place, log, filled_at, rows, block, is_filled, vectors,
-    diag, g, masks, change, changed, counts, numbers,
+    half_diag, g, moves, change, changed, counts, numbers,
 ):  # fmt: skip
     """Rounds until the violation is at most ``tol``, nothing helps, or the work is done.
 
@@ -272,7 +272,7 @@ def rounds(
         steps, _, flags = pair_steps(
             K32, is_filled, K, None, None, rows[:n], log, filled_at, vectors[0, :size],
             vectors[1, :size], vectors[2, :size], vectors[3, :size], None, inner,
-            max(limits[1] - work, limits[1] // 4) // (3 * size) + 8, diag, g, masks,
+            max(limits[1] - work, limits[1] // 4) // (3 * size) + 8, half_diag, g, moves,
         )  # fmt: skip
         n_changed = _store(K, row, at, beta, f, active, n, vectors[0], change, changed)
         work += 4 * m + 3 * steps * size + 2 * n_changed * f.size
