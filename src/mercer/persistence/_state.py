@@ -60,6 +60,9 @@ class Encoder:
             return [self(item, f"{where}[{i}]") for i, item in enumerate(value)]
         if isinstance(value, tuple):
             return {"tuple": [self(item, f"{where}[{i}]") for i, item in enumerate(value)]}
+        if isinstance(value, (set, frozenset)):
+            items = sorted(value, key=lambda item: (type(item).__name__, repr(item)))
+            return {type(value).__name__: [self(item, where) for item in items]}
         if isinstance(value, dict):
             pairs = [[self(k, where), self(v, f"{where}[{k!r}]")] for k, v in value.items()]
             return {"dict": pairs}
@@ -303,6 +306,8 @@ _DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {
     "scalar": Decoder._scalar,
     "status": lambda self, node: Status[node["status"]],
     "tuple": lambda self, node: tuple(self(item) for item in node["tuple"]),
+    "set": lambda self, node: set(map(self, node["set"])),
+    "frozenset": lambda self, node: frozenset(map(self, node["frozenset"])),
     "dict": Decoder._dict,
     "array": Decoder._array,
     "masked": Decoder._masked,

@@ -7,7 +7,8 @@ are rounded once. Those of two vectors are in `_vector_function`.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, ClassVar
@@ -95,6 +96,19 @@ class FunctionKernel(Kernel):
         ones = np.ones(points.n)
         return Rounding.of(unit(dtype), points.n, (smallest(dtype) * ones, ones))
 
+    @contextmanager
+    def _calls(self, sample: Any) -> Iterator[None]:
+        """What the function raises gets a note of what it was called with."""
+        try:
+            yield
+        except Exception as error:
+            kind = type(sample).__name__
+            error.add_note(
+                f"In the kernel function {self!r}, called with samples of type {kind}. As a part "
+                "of a composed kernel it is given samples as the other parts read them."
+            )
+            raise
+
     def _matrix(self, values: list[list[Any]]) -> np.ndarray:
         """What the function returned for pairs of samples, as numbers."""
         for value in (value for row in values for value in row):
@@ -149,7 +163,8 @@ class ObjectFunction(MatrixFunction):
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         function, keywords = self.definition.function, self.parameters
-        K = [[function(x, z, **keywords) for z in B.original] for x in A.original]
+        with self._calls(next(iter(A.original), None)):
+            K = [[function(x, z, **keywords) for z in B.original] for x in A.original]
         return self._checked(self._matrix(K).reshape(len(A), len(B)))
 
 
@@ -166,7 +181,8 @@ class DenseFeatureFunction(FunctionKernel):
         function, keywords = self.definition.function, self.parameters
         rows = samples.rows(slice(0, samples.n), None)
         rows = rows.toarray() if sp.issparse(rows) else rows
-        found = [np.ravel(function(x, **keywords)) for x in rows]
+        with self._calls(next(iter(rows), None)):
+            found = [np.ravel(function(x, **keywords)) for x in rows]
         if len({row.size for row in found}) > 1:
             raise ValueError(
                 f"{self!r}: φ must return as many features for every sample, got "
@@ -195,14 +211,14 @@ class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
     is_psd = _is_symmetric = True
     rounding = SparseFeatureKernel.rounding
 
-    def read(self, X: Any) -> Any:
-        return X
+    read = FunctionKernel.read
 
     def features(self, samples: Any) -> Features:
         number: dict[Hashable, int] = {}
         data, columns, indptr = [], [], [0]
         for row, sample in enumerate(samples):
-            found = self.definition.function(sample, **self.parameters)
+            with self._calls(sample):
+                found = self.definition.function(sample, **self.parameters)
             if not isinstance(found, dict):
                 raise ValueError(
                     f"{self!r}: φ must return a dict of feature to number; got "
