@@ -7,7 +7,14 @@ import pytest
 
 import mercer
 from mercer.embeddings import Nystroem
-from mercer.kernels import Intersection, Jaccard, WeisfeilerLehman
+from mercer.kernels import (
+    Intersection,
+    Jaccard,
+    Normalize,
+    OnColumns,
+    Spectrum,
+    WeisfeilerLehman,
+)
 
 Y = np.arange(12) % 2
 
@@ -135,10 +142,48 @@ def test_what_a_function_is_given_is_told_if_it_fails():
     ):
         with pytest.raises(TypeError) as caught:
             mercer.SVC(kernel=kernel).fit(X, Y)
-        assert f"samples of type {kind}" in caught.value.__notes__[0]
+        assert f"called with {kind}. As a part of a composed kernel" in caught.value.__notes__[0]
     np.testing.assert_array_equal(
         (Intersection() * mercer.kernel(lambda x, z: float(len(set(x) & set(z))), of="objects"))(
             [{1, 2}, {2}]
         ),
         [[4, 1], [1, 1]],
     )
+
+
+def test_functions_on_columns_get_rows_of_numbers_values_or_tuples():
+    rng = np.random.default_rng(0)
+    table = {"a": rng.normal(size=12), "b": rng.normal(size=12), "t": ["x", "yy"] * 6}
+    numbers = np.column_stack([table["a"], table["b"]])
+
+    @mercer.kernel(psd=True)
+    def of_matrices(X, Z):
+        return np.exp(-((X[:, None, :] - Z[None]) ** 2).sum(axis=-1))
+
+    @mercer.kernel
+    def of_rows(x):
+        return np.append(x**2, 1.0)
+
+    @mercer.kernel(of="objects", psd=True)
+    def of_values(x, z):
+        return float(x * z)
+
+    @mercer.kernel(of="objects", psd=True)
+    def of_tuples(x, z):
+        return float(x[0] * z[0] * len(x[1]) * len(z[1]))
+
+    squares = np.column_stack([numbers**2, np.ones(12)])
+    lengths = table["a"] * np.array([1, 2] * 6)
+    for kernel, columns, expected in (
+        (of_matrices, ("a", "b"), of_matrices(numbers)),
+        (of_matrices, "a", of_matrices(numbers[:, :1])),
+        (of_rows, ("a", "b"), squares @ squares.T),
+        (of_rows, "a", squares[:, ::2] @ squares[:, ::2].T),
+        (of_values, "b", np.outer(table["b"], table["b"])),
+        (of_tuples, ("a", "t"), np.outer(lengths, lengths)),
+    ):
+        on_columns = OnColumns(kernel, columns)
+        np.testing.assert_allclose(on_columns(table), expected, rtol=1e-14)
+        composed = on_columns * OnColumns(Normalize(Spectrum(1)), "t") + 1
+        model = mercer.SVC(kernel=composed).fit(table, Y)
+        assert model.decision_function({name: table[name][:2] for name in table}).shape == (2,)

@@ -97,15 +97,15 @@ class FunctionKernel(Kernel):
         return Rounding.of(unit(dtype), points.n, (smallest(dtype) * ones, ones))
 
     @contextmanager
-    def _calls(self, sample: Any) -> Iterator[None]:
+    def _calls(self, given: Any) -> Iterator[None]:
         """What the function raises gets a note of what it was called with."""
         try:
             yield
         except Exception as error:
-            kind = type(sample).__name__
+            shape = f" of shape {given.shape}" if isinstance(given, np.ndarray) else ""
             error.add_note(
-                f"In the kernel function {self!r}, called with samples of type {kind}. As a part "
-                "of a composed kernel it is given samples as the other parts read them."
+                f"In the kernel function {self!r}, called with {type(given).__name__}{shape}. As "
+                "a part of a composed kernel it is given samples as the other parts read them."
             )
             raise
 
@@ -148,7 +148,9 @@ class MatrixFunction(FunctionKernel):
         return diagonal_of_tiles(self, A, 4)  # few calls, and few values that are not used
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
-        values = self.definition.function(A.original, B.original, **self.parameters)
+        X, Z = _as_rows(A.original), _as_rows(B.original)
+        with self._calls(X):
+            values = self.definition.function(X, Z, **self.parameters)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != (len(A), len(B)):
             raise ValueError(
@@ -230,6 +232,14 @@ class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
             indptr.append(len(data))
         matrix = sp.csr_matrix((data, columns, indptr), shape=(len(indptr) - 1, len(number)))
         return Features(matrix, lambda: list(number))
+
+
+def _as_rows(samples: Any) -> Any:
+    """The numbers of one column of a table as rows, all else as it is."""
+    is_column = isinstance(samples, np.ndarray) and samples.ndim == 1 and samples.size
+    if is_column and all(map(_is_number, samples)):
+        return samples.astype(np.float64)[:, None]
+    return samples
 
 
 def _is_number(value: Any) -> bool:
