@@ -87,7 +87,12 @@ class Encoder:
             return self._random(value, where)
         if isinstance(value, FunctionKernel):
             definition, of = value.definition, self(value.parameters, where)
-            return {"kernel": definition.path, "of": of, "source": definition.digest}
+            return {
+                "kernel": definition.path,
+                "of": of,
+                "source": definition.digest,
+                "captured": definition.captured,
+            }
         if isinstance(value, functools.partial) and not value.args:
             return {"partial": [self(value.func, where), self(value.keywords, where)]}
         if callable(value) and not isinstance(value, type):
@@ -255,8 +260,11 @@ class Decoder:
                 f"functions are not kept in files: {again}, or give it to mercer.load(path, "
                 f"callables={{{name!r}: ...}})"
             )
+        captured = node.get("captured")  # files of earlier versions have none
         if given.definition.digest != node["source"]:
-            self._warn_of_source(f"kernel function {name!r}")
+            self._warn_of(f"kernel function {name!r}", "has another source")
+        elif captured is not None and given.definition.captured not in (captured, None):
+            self._warn_of(f"kernel function {name!r}", "uses other values beside its arguments")
         return given.set_params(**parameters)  # type: ignore[return-value]
 
     def _function(self, node: dict) -> Callable:
@@ -268,17 +276,17 @@ class Decoder:
             )
         given, saved = self.callables[name], node.get("source")
         if saved is not None and _source_digest(given) not in (saved, None):
-            self._warn_of_source(f"function {name!r} given to mercer.load")
+            self._warn_of(f"function {name!r} given to mercer.load", "has another source")
         return given
 
-    def _warn_of_source(self, what: str) -> None:
+    def _warn_of(self, what: str, differs: str) -> None:
         """Once for a function, which is a parameter, part of the fitted kernel, and so on."""
         if what in self._warned:
             return
         self._warned.add(what)
         warn_user(
-            f"The {what} has another source than the one that the model was fitted with: it may be "
-            "another kernel.",
+            f"The {what} {differs} than the one that the model was fitted with: it may be another "
+            "kernel.",
             UserWarning,
         )
 

@@ -75,8 +75,7 @@ class FunctionKernel(Kernel):
         return hash(self._key())
 
     def _key(self) -> tuple:
-        one = self.definition
-        return one.path, one.digest, one.form, tuple(self.parameters.items())
+        return self.definition.identity, tuple(self.parameters.items())
 
     def __reduce__(self) -> Any:
         """By import path; a function of ``__main__``, or one that has none, by value."""
@@ -264,7 +263,7 @@ def _found(definition: Definition) -> Any:
             found = getattr(found, part)
     except (ImportError, AttributeError):
         return None
-    same = isinstance(found, FunctionKernel) and found.definition.digest == definition.digest
+    same = isinstance(found, FunctionKernel) and found.definition.identity == definition.identity
     return found if same else None
 
 
