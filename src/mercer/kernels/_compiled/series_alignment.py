@@ -24,8 +24,9 @@ from mercer.kernels._compiled.series_lanes import (
     transpose,
 )
 from mercer.kernels._compiled.series_rows import (
-    HALF,
+    LEAST,
     LOG2_E,
+    UNIT,
     one_row,
     two_near_rows,
     two_near_rows_of_lanes,
@@ -137,8 +138,9 @@ def _how(rate: float, band: int, channels: int, reach: Reach) -> tuple:
     """
     exponent = LOG2_E * rate * reach.farthest
     falls = 2.0 + exponent + math.log2(max(band, 1))
-    is_small = channels == 1 and band == 0 and exponent <= 2 * HALF * (1 - 1e-12)
-    return rate, band, falls, reach.middle, math.sqrt(LOG2_E * rate) if is_small else 0.0
+    is_small = channels == 1 and band == 0 and exponent <= -LEAST * (1 - 1e-12)
+    scale = math.sqrt(LOG2_E * rate * UNIT) if is_small else 0.0
+    return rate, band, falls, reach.middle, scale
 
 
 def _memory(x_steps: int, z_steps: int, channels: int, band: int) -> tuple:
@@ -182,14 +184,14 @@ def _align_pairs(values, offsets, x_rows, z_rows, how, memory, out):
 
 @compiled(inner=True)
 def _scale(steps, how):
-    """Where exponents are small, steps less their middle, in units in which e = −(x − z)².
+    """Where exponents are small, steps less their middle, as `series_rows` takes them.
 
-    None is then above 0.87, but what stands for the steps of an empty series.
+    None is then above √(3 UNIT)/2 = 0.111, but what stands for the steps of an empty series.
     """
     middle, scale = how[3], how[4]
     if scale > 0.0:
         for k in range(steps.size):
-            steps[k] = smaller(larger((steps[k] - middle) * scale, -1.0), 1.0)
+            steps[k] = smaller(larger((steps[k] - middle) * scale, -0.12), 0.12)
 
 
 @compiled
