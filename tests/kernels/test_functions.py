@@ -402,6 +402,38 @@ def test_a_function_of_another_source_is_warned_about(tmp_path):
 
     with pytest.warns(UserWarning, match="another source"):
         mercer.load(tmp_path / "m.mercer", callables={"gauss": gauss})
+    with pytest.raises(ValueError, match=r"give the kernel that @mercer\.kernel makes of it"):
+        mercer.load(tmp_path / "m.mercer", callables={"gauss": lambda x, z: 1.0})
+
+
+class TestFeaturesThatAreNone:
+    """What φ returns is checked by row."""
+
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [
+            (None, "None"),
+            ("abc", "str 'abc'"),
+            (sp.csr_matrix([[1.0]]), "csr"),
+            ([[1], [1, 2]], "list"),
+        ],
+    )
+    def test_arrays(self, values, said):
+        k = mercer.kernel(lambda x: values if x == "b" else [1.0])
+        with pytest.raises(ValueError, match=f"array of numbers; it returned {said}.* for row 1"):
+            k(["a", "b"])
+
+    @pytest.mark.parametrize("value", [None, "abc", [1.0]])
+    def test_dicts(self, value):
+        k = mercer.kernel(lambda x: {"f": value if x == "b" else 1.0}, of="sparse features")
+        with pytest.raises(ValueError, match=r"the feature 'f' is .* for row 1"):
+            k(["a", "b"])
+
+    def test_another_number_of_features_than_of_the_training_set(self):
+        k = mercer.kernel(lambda x: np.ones(len(x)))
+        model = mercer.SVC(kernel=k + 1).fit(["aa", "bb", "cc"], [0, 1, 0])
+        with pytest.raises(ValueError, match="φ returns 3 features for these samples, but 2 for"):
+            model.predict(["aaa"])
 
 
 def made(scale, rate=1.0):

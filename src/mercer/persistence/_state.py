@@ -253,6 +253,11 @@ class Decoder:
         given: Any = self.callables.get(name)
         if given is None and path in DEFINED:
             given = DEFINED[path]()
+        if callable(given) and not isinstance(given, FunctionKernel):
+            raise ValueError(
+                f"callables gives a plain function for {name!r}; give the kernel that "
+                "@mercer.kernel makes of it"
+            )
         if not isinstance(given, FunctionKernel):
             again = "define it again" if module == "__main__" else f"import {module} first"
             raise ValueError(

@@ -183,7 +183,8 @@ class DenseFeatureFunction(FunctionKernel):
         rows = samples.rows(slice(0, samples.n), None)
         rows = rows.toarray() if sp.issparse(rows) else rows
         with self._calls(next(iter(rows), None)):
-            found = [np.ravel(function(x, **keywords)) for x in rows]
+            given = [function(x, **keywords) for x in rows]
+        found = [self._features(row, values) for row, values in enumerate(given)]
         if len({row.size for row in found}) > 1:
             raise ValueError(
                 f"{self!r}: φ must return as many features for every sample, got "
@@ -193,7 +194,24 @@ class DenseFeatureFunction(FunctionKernel):
         width = found[0].size if found else 0
         return Samples(np.array(found, dtype=np.float64).reshape(samples.n, width))
 
+    def _features(self, row: int, values: Any) -> np.ndarray:
+        """What φ returned for a sample, as an array of numbers."""
+        try:
+            if values is None:  # NaN to NumPy
+                raise TypeError
+            return np.ravel(np.asarray(values, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{self!r}: φ must return an array of numbers; it returned {_shown(values)} for "
+                f"row {row}."
+            ) from None
+
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        if A.points.d != B.points.d:
+            raise ValueError(
+                f"{self!r}: φ returns {A.points.d} features for these samples, but {B.points.d} "
+                "for those they are compared with (of the training set)."
+            )
         products(A, B, out)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
@@ -226,6 +244,11 @@ class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
                     f"{type(found).__name__} for row {row}."
                 )
             for key, value in found.items():
+                if not _is_number(value):
+                    raise ValueError(
+                        f"{self!r}: φ must return a dict of feature to number; the feature "
+                        f"{key!r} is {_shown(value)} for row {row}."
+                    )
                 columns.append(number.setdefault(key, len(number)))
                 data.append(float(value))
             indptr.append(len(data))
@@ -250,7 +273,8 @@ def _shown(value: Any) -> str:
     """A value that is no number, short."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    return "None (is there a return?)" if value is None else f"{type(value).__name__} {value!r:.60}"
+    text = " ".join(repr(value).split())
+    return "None (is there a return?)" if value is None else f"{type(value).__name__} {text:.60}"
 
 
 def _found(definition: Definition) -> Any:
