@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mercer
-from mercer.kernels import Samples
+from mercer.kernels import Normalize, Samples
 from mercer.kernels._reference import kernel_matrix
 from tests.kernels.conformance import DTYPES, KernelValue
 
@@ -150,6 +150,20 @@ class StructuredConformance(KernelValue):
         new = [*items[:3], items[-1]]
         np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
         assert loaded.kernel_ == model.kernel_
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_decision_values_are_sums_of_kernel_values(self):
+        items, y = self.examples, np.arange(len(self.examples)) % 2
+        new = [*items[1:4], items[-1]]
+        K, sizes = self.expected(new, items), self.expected(items, items).diagonal()
+        own = np.array([self.naive(x, x) for x in new])
+        lengths = np.sqrt(np.outer(own, sizes))
+        cosines = np.divide(K, lengths, out=np.zeros_like(K), where=lengths > 0)
+        for kernel, values in ((self.kernel, K), (Normalize(self.kernel), cosines)):
+            model = mercer.SVC(kernel=kernel).fit(items, y)
+            expected = values[:, model.support_] @ model.dual_coef_[0] + model.intercept_
+            atol = self.atol(expected) * (1 + np.abs(K).max() * np.abs(model.dual_coef_).sum())
+            np.testing.assert_allclose(model.decision_function(new), expected, atol=atol)
 
     def test_values_that_are_no_samples_are_named_by_row(self):
         for bad in self.bad:

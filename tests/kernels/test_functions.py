@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import math
 import os
 import pickle
@@ -17,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
 
 import mercer
-from mercer.kernels import RBF, InterpretedKernelWarning, Linear, Polynomial, Samples
+from mercer.kernels import RBF, InterpretedKernelWarning, Linear, Normalize, Polynomial, Samples
 from mercer.kernels.functions._dot_form import dot_form
 from tests.kernels import written
 from tests.kernels.conformance import KernelConformance
@@ -401,6 +402,120 @@ def test_a_function_of_another_source_is_warned_about(tmp_path):
 
     with pytest.warns(UserWarning, match="another source"):
         mercer.load(tmp_path / "m.mercer", callables={"gauss": gauss})
+    with pytest.raises(ValueError, match=r"give the kernel that @mercer\.kernel makes of it"):
+        mercer.load(tmp_path / "m.mercer", callables={"gauss": lambda x, z: 1.0})
+
+
+class TestFeaturesThatAreNone:
+    """What φ returns is checked by row."""
+
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [
+            (None, "None"),
+            ("abc", "str 'abc'"),
+            (sp.csr_matrix([[1.0]]), "csr"),
+            ([[1], [1, 2]], "list"),
+        ],
+    )
+    def test_arrays(self, values, said):
+        k = mercer.kernel(lambda x: values if x == "b" else [1.0])
+        with pytest.raises(ValueError, match=f"array of numbers; it returned {said}.* for row 1"):
+            k(["a", "b"])
+
+    @pytest.mark.parametrize("value", [None, "abc", [1.0]])
+    def test_dicts(self, value):
+        k = mercer.kernel(lambda x: {"f": value if x == "b" else 1.0}, of="sparse features")
+        with pytest.raises(ValueError, match=r"the feature 'f' is .* for row 1"):
+            k(["a", "b"])
+
+    def test_another_number_of_features_than_of_the_training_set(self):
+        k = mercer.kernel(lambda x: np.ones(len(x)))
+        model = mercer.SVC(kernel=k + 1).fit(["aa", "bb", "cc"], [0, 1, 0])
+        with pytest.raises(ValueError, match="φ returns 3 features for these samples, but 2 for"):
+            model.predict(["aaa"])
+
+
+def made(scale, rate=1.0):
+    """Kernels of one source and one path that use other values."""
+
+    @mercer.kernel
+    def k(x, z):
+        return scale * np.exp(-rate * np.sum((x - z) ** 2))
+
+    return k
+
+
+def lengths(rate):
+    return mercer.kernel(lambda x, z: rate * float(len(x) * len(z)), of="objects", psd=True)
+
+
+def test_functions_that_use_other_values_are_other_kernels():
+    first, second = made(1.0), made(2.0, 0.1)
+    assert first != second
+    assert first == made(1.0)
+    assert hash(first) == hash(made(1.0))
+    assert len({lengths(1.0), lengths(2.0), lengths(1.0)}) == 2
+    assert made(np.ones(2)) != made(np.ones(2))  # values that are not compared
+    assert mercer.kernel(lambda x: np.sqrt(x)) != mercer.kernel(lambda x: np.square(x))
+    # What is kept for each kernel of a data set is that of the kernel.
+    K = (Normalize(first) + Normalize(second))(X)
+    np.testing.assert_allclose(K, Normalize(first)(X) + Normalize(second)(X), rtol=1e-15)
+    small = np.arange(12.0).reshape(6, 2) % 3
+    np.testing.assert_allclose((first + second)(small), first(small) + second(small), rtol=1e-15)
+
+
+def test_a_function_that_uses_other_values_is_warned_about(tmp_path):
+    model = mercer.SVC(kernel=made(1.0, 0.5)).fit(X, y)
+    mercer.save(model, tmp_path / "m.mercer")
+    made(1.0, 0.5)
+    loaded = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    made(1.0, 2.0)
+    with pytest.warns(UserWarning, match="other values beside its arguments"):
+        mercer.load(tmp_path / "m.mercer")
+
+
+DIGEST = """
+import mercer
+k = mercer.kernel(lambda x: {t: sum(len(u) for u in x) for t in x if t not in {"a", "b", "c"}},
+                  of="sparse features")
+print(k.definition.digest, k.definition.captured)
+"""
+
+
+def test_a_function_without_source_has_the_same_digest_in_every_process():
+    found = set()
+    for seed in ("1", "2", "3"):
+        env = os.environ | {
+            "PYTHONPATH": str(Path(mercer.__file__).parents[1]), "PYTHONHASHSEED": seed
+        }  # fmt: skip
+        command = [sys.executable, "-c", DIGEST]
+        done = subprocess.run(command, capture_output=True, text=True, env=env, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+MODULE = """
+import mercer
+FACTOR = {factor}
+
+@mercer.kernel(of="objects")
+def k(x, z):
+    return float(sum(FACTOR * len(a) for a in (x, z)))
+"""
+
+
+def test_values_used_within_comprehensions_count(tmp_path):
+    found = []
+    for i, factor in enumerate((1.0, 3.0, 1.0)):
+        file = tmp_path / f"{i}.py"
+        file.write_text(MODULE.format(factor=factor))
+        spec = importlib.util.spec_from_file_location("of_a_user", file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found.append(module.k)
+    assert found[0] == found[2] != found[1]
 
 
 def test_a_function_without_a_value_is_told_so():

@@ -92,6 +92,18 @@ class TestGlobalAlignment(StructuredConformance):
         return normalised(x, z, 0.7)
 
 
+class TestSmallExponents(StructuredConformance):
+    """All of them above −3, for which there are rows of their own."""
+
+    kernel = GlobalAlignment(sigma=2.5)
+    samples, examples, bad = series(), waves(), BAD
+    condition = 100.0
+
+    @staticmethod
+    def naive(x, z):
+        return normalised(x, z, 2.5)
+
+
 class TestChannels(StructuredConformance):
     kernel = GlobalAlignment(sigma=1.5)
     samples, examples, bad = series(3), waves(3), BAD
@@ -150,24 +162,31 @@ class TestWindow(StructuredConformance):
 @pytest.mark.parametrize("band", [None, 25])
 def test_long_series_neither_overflow_nor_underflow(n, band):
     """Logarithms of sums far beyond the range of floats, against a recursion in logarithms."""
-    from mercer.kernels._compiled.series_alignment import alignment_logs, alignment_logs_of_pairs
+    from mercer.kernels._compiled.series_alignment import (
+        Reach,
+        alignment_logs,
+        alignment_logs_of_pairs,
+    )
 
     rng = np.random.default_rng(0)
     flat, rough = np.zeros((n, 1)), rng.normal(size=(n, 1)) * 9
     wrong = rough.copy()
     wrong[n // 3], wrong[n // 2] = rough[n // 3] + 20, rough[n // 2] - 20
-    # Many paths; paths along the diagonal, with other cells down to e^-500; two steps that are far.
-    for x, other in ((flat, flat), (rough, rough + 0.8), (rough, wrong)):
+    # Many paths; small exponents; paths along the diagonal, with other cells down to e^-500; two
+    # steps that are far.
+    pairs = (flat, flat), (rough / 40, -rough / 40), (rough, rough + 0.8), (rough, wrong)
+    for x, other in pairs:
         expected = _log_alignments(x[:, 0], other[:, 0], 1.0, band)
         offsets, rows = np.array([0, n]), np.zeros(1, np.int64)
         both, pair = np.array([0, n, 2 * n]), (rows, rows + 1)
         # Rows rescaled one by one, and as few as the farthest steps allow.
-        for far in (np.inf, (max(x.max(), other.max()) - min(x.min(), other.min())) ** 2):
+        least, most = min(x.min(), other.min()), max(x.max(), other.max())
+        for reach in (Reach(), Reach((most - least) ** 2, (least + most) / 2)):
             out = np.empty((1, 1))
-            alignment_logs((x, offsets, rows, other, offsets, rows), 0.5, band or 0, out, far)
+            alignment_logs((x, offsets, rows, other, offsets, rows), 0.5, band or 0, out, reach)
             assert out[0, 0] == pytest.approx(expected, rel=1e-12)
             values = np.concatenate([x, other])
-            alone = alignment_logs_of_pairs(values, both, pair, 0.5, band or 0, far)
+            alone = alignment_logs_of_pairs(values, both, pair, 0.5, band or 0, reach)
             assert alone[0] == out[0, 0]
 
 
@@ -291,15 +310,29 @@ def test_dtw_is_not_positive_semidefinite():
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
-def test_two_rows_at_a_time_are_one_after_the_other(n):
+@pytest.mark.parametrize("sigma", [0.8, 8.0])
+def test_two_rows_at_a_time_are_one_after_the_other(n, sigma):
     """Of one channel; two equal channels at σ√2 are the same series, row by row."""
     rng = np.random.default_rng(n)
     X = [rng.normal(size=length) for length in (n, n + 1, 1, 2 * n + 3)]
     twice = [np.stack([x, x], axis=1) for x in X]
-    K = GlobalAlignment(sigma=0.8)(X)
-    np.testing.assert_allclose(K, GlobalAlignment(sigma=0.8 * math.sqrt(2))(twice), rtol=1e-13)
+    K = GlobalAlignment(sigma)(X)
+    np.testing.assert_allclose(K, GlobalAlignment(sigma * math.sqrt(2))(twice), rtol=1e-13)
     for x, row in zip(X, K, strict=True):
-        np.testing.assert_allclose(row, [normalised(x, z, 0.8) for z in X], rtol=1e-12)
+        np.testing.assert_allclose(row, [normalised(x, z, sigma) for z in X], rtol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.999, 1.001])
+def test_exponents_at_the_border_of_small_ones(share):
+    """κ where the farthest steps have the exponent −3, far from 0 too."""
+    sigma = 0.7
+    width = math.sqrt(share * 3 * math.log(2) * 2) * sigma
+    X = [np.array([0.0]), np.array([width]), np.array([0.4 * width]), np.zeros(0)]
+    expected = [[normalised(x, z, sigma) for z in X] for x in X]
+    np.testing.assert_allclose(GlobalAlignment(sigma)(X), expected, rtol=2e-15, atol=0)
+    moved = [x + 2.0**30 for x in X]
+    expected = [[normalised(x, z, sigma) for z in moved] for x in moved]
+    np.testing.assert_allclose(GlobalAlignment(sigma)(moved), expected, rtol=4e-15, atol=0)
 
 
 @given(A=st.lists(series(), min_size=1, max_size=20))

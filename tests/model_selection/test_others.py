@@ -311,3 +311,17 @@ def test_a_path_within_a_search_that_stops_has_the_finished_models():
     assert [model.C for model in whole] == [0.1, 1.0]
     for one, other in zip(whole, alone, strict=True):
         np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_kernel_ridge_searches_kernel_objects(several):
+    """Its default of coef0 is that of `KernelRidge`, which refuses another beside an object."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.sin(2 * X[:, 0])
+    kernels = [RBF(0.01), RBF(1.0)] if several else RBF(1.0)
+    search = KernelRidgeCV(kernel=kernels, alphas=[0.01, 10.0], cv=4).fit(X, y)
+    given = KernelRidge(kernel=RBF(1.0), alpha=search.best_params_["alpha"]).fit(X, y)
+    np.testing.assert_allclose(search.predict(X), given.predict(X), rtol=1e-6)
+    names = KernelRidgeCV(kernel="poly", alphas=[1.0], gammas=[1.0], cv=4).fit(X, y)
+    given = KernelRidge(kernel="poly", gamma=1.0, alpha=1.0).fit(X, y)
+    np.testing.assert_allclose(names.predict(X), given.predict(X), rtol=1e-6)

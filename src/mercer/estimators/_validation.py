@@ -23,7 +23,13 @@ from mercer.kernels._base import OBJECTS, VECTORS
 from mercer.kernels._binding import SETTINGS
 from mercer.kernels._compiled.products import DENSE_FROM
 from mercer.kernels._registry import KERNELS_BY_NAME
-from mercer.kernels.structured._sample_types import as_objects, is_frame
+from mercer.kernels.structured._sample_types import (
+    are_rows,
+    as_objects,
+    is_frame,
+    is_numeric_frame,
+    rows_of_frame,
+)
 
 __all__ = [
     "Data",
@@ -228,7 +234,7 @@ def as_numbers(X: Any) -> Any:
     """
     if sp.issparse(X):
         return _with_short_indices(X)
-    if is_frame(X) and _is_numeric_frame(X):
+    if is_frame(X) and is_numeric_frame(X):
         return X
     kind = getattr(getattr(X, "dtype", None), "kind", None)
     if kind in ("b", "i", "u", "f"):
@@ -318,13 +324,7 @@ def holds_objects(kernel: Any, X: Any) -> bool:
         return sample_type != VECTORS
     if sp.issparse(X):
         return False
-    if is_frame(X):
-        return not _is_numeric_frame(X)
-    try:
-        array = np.asarray(X)
-    except ValueError:  # ragged
-        return True
-    return array.ndim != 2 or array.dtype.kind not in "fiub"
+    return not (is_numeric_frame(X) if is_frame(X) else are_rows(X))
 
 
 def _sample_type(kernel: Any) -> str:
@@ -335,23 +335,14 @@ def _sample_type(kernel: Any) -> str:
     return VECTORS if kernel is None else OBJECTS
 
 
-def _is_numeric_frame(X: Any) -> bool:
-    kinds = [getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", ())]
-    if kinds and all(kind and kind in "fiub" for kind in kinds):  # also nullable numbers
-        return True
-    return np.asarray(X).dtype.kind in "fiub"
-
-
 def read_objects(kernel: Any, X: Any) -> Any:
-    """One object for each sample; kernels that take anything get the rows of frames as tuples."""
+    """One object for each sample."""
     if isinstance(kernel, str):
         kernel = KERNELS_BY_NAME[kernel].make()
     if isinstance(kernel, Kernel) and kernel.sample_type != OBJECTS:
         X = kernel.read(X)
-    elif is_frame(X):
-        X = as_objects([tuple(row) for row in np.asarray(X, dtype=object)])
     else:
-        X = as_objects(X)
+        X = as_objects(rows_of_frame(X))
     if X.shape[0] == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return X

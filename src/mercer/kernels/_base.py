@@ -30,7 +30,7 @@ from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.kernels._parameters import integer, real
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
-from mercer.kernels.structured._sample_types import OBJECTS, VECTORS
+from mercer.kernels.structured._sample_types import OBJECTS, VECTORS, rows_of_frame
 
 __all__ = ["OBJECTS", "VECTORS", "Kernel", "integer", "real"]
 
@@ -93,7 +93,7 @@ class Kernel(ABC):
 
         starts = range(0, len(A), side)
         if run is not None:
-            run(strip, starts)
+            run(strip, reversed(starts))  # the longest first, so that threads end together
             return
         for start in starts:
             strip(start)
@@ -119,8 +119,10 @@ class Kernel(ABC):
         return VECTORS
 
     def read(self, X: Any) -> Any:
-        """Samples of this kernel's type out of what the user gives: here, as it is."""
-        return X
+        """Samples of this kernel's type out of what the user gives: here, rows of frames, and all
+        else as it is.
+        """
+        return rows_of_frame(X)
 
     def resolved(self, X: Any) -> Kernel:
         """The kernel with those parameters that come from the data, the samples X: here, itself."""

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from mercer.kernels._compiled.sparse_dot import nonzeros
 from mercer.kernels._sample_block import CSR, SampleBlock
+from mercer.kernels.structured._sample_types import may_be_array
 from mercer.kernels.tables._table import Table
 
 __all__ = ["CSR", "SampleBlock", "Samples", "centre"]
@@ -271,8 +272,8 @@ def _array_or_objects(X: Any) -> Any:
         return X
     array = X
     if not isinstance(X, np.ndarray):
-        if isinstance(X, list) and X and not np.isscalar(X[0]) and not hasattr(X[0], "__len__"):
-            return X
+        if isinstance(X, (list, tuple)) and not may_be_array(X):
+            return list(X)
         try:
             array = np.asarray(X)
         except ValueError:  # rows of different lengths: objects, not a matrix

@@ -38,10 +38,12 @@ class KernelRidgeCV(RegressorMixin, KernelSearchParameters, KernelGrid):
     Parameters
     ----------
     kernel, gammas, param_grid, cv, scoring, scale, refit, return_train_score, resume, cache_size, \
-time_limit, n_jobs, callback, on_interrupt, verbose, degree, coef0
+time_limit, n_jobs, callback, on_interrupt, verbose, degree
         As in `SVRCV`.
     alphas : int or array-like, default=10
         An integer n stands for ``logspace(-5, 2, n)``; else the values.
+    coef0 : float, default=1
+        As in `KernelRidge`.
 
     Attributes
     ----------
@@ -65,6 +67,7 @@ solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
     _path = ("alpha", "alphas", (-5.0, 2.0))
 
     alphas: Any = 10
+    coef0: float = 1
 
     def _check_y(self, y: Any) -> Any:
         """Also several targets."""

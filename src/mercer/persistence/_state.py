@@ -60,6 +60,9 @@ class Encoder:
             return [self(item, f"{where}[{i}]") for i, item in enumerate(value)]
         if isinstance(value, tuple):
             return {"tuple": [self(item, f"{where}[{i}]") for i, item in enumerate(value)]}
+        if isinstance(value, (set, frozenset)):
+            items = sorted(value, key=lambda item: (type(item).__name__, repr(item)))
+            return {type(value).__name__: [self(item, where) for item in items]}
         if isinstance(value, dict):
             pairs = [[self(k, where), self(v, f"{where}[{k!r}]")] for k, v in value.items()]
             return {"dict": pairs}
@@ -84,7 +87,12 @@ class Encoder:
             return self._random(value, where)
         if isinstance(value, FunctionKernel):
             definition, of = value.definition, self(value.parameters, where)
-            return {"kernel": definition.path, "of": of, "source": definition.digest}
+            return {
+                "kernel": definition.path,
+                "of": of,
+                "source": definition.digest,
+                "captured": definition.captured,
+            }
         if isinstance(value, functools.partial) and not value.args:
             return {"partial": [self(value.func, where), self(value.keywords, where)]}
         if callable(value) and not isinstance(value, type):
@@ -245,6 +253,11 @@ class Decoder:
         given: Any = self.callables.get(name)
         if given is None and path in DEFINED:
             given = DEFINED[path]()
+        if callable(given) and not isinstance(given, FunctionKernel):
+            raise ValueError(
+                f"callables gives a plain function for {name!r}; give the kernel that "
+                "@mercer.kernel makes of it"
+            )
         if not isinstance(given, FunctionKernel):
             again = "define it again" if module == "__main__" else f"import {module} first"
             raise ValueError(
@@ -252,8 +265,11 @@ class Decoder:
                 f"functions are not kept in files: {again}, or give it to mercer.load(path, "
                 f"callables={{{name!r}: ...}})"
             )
+        captured = node.get("captured")  # files of earlier versions have none
         if given.definition.digest != node["source"]:
-            self._warn_of_source(f"kernel function {name!r}")
+            self._warn_of(f"kernel function {name!r}", "has another source")
+        elif captured is not None and given.definition.captured not in (captured, None):
+            self._warn_of(f"kernel function {name!r}", "uses other values beside its arguments")
         return given.set_params(**parameters)  # type: ignore[return-value]
 
     def _function(self, node: dict) -> Callable:
@@ -265,17 +281,17 @@ class Decoder:
             )
         given, saved = self.callables[name], node.get("source")
         if saved is not None and _source_digest(given) not in (saved, None):
-            self._warn_of_source(f"function {name!r} given to mercer.load")
+            self._warn_of(f"function {name!r} given to mercer.load", "has another source")
         return given
 
-    def _warn_of_source(self, what: str) -> None:
+    def _warn_of(self, what: str, differs: str) -> None:
         """Once for a function, which is a parameter, part of the fitted kernel, and so on."""
         if what in self._warned:
             return
         self._warned.add(what)
         warn_user(
-            f"The {what} has another source than the one that the model was fitted with: it may be "
-            "another kernel.",
+            f"The {what} {differs} than the one that the model was fitted with: it may be another "
+            "kernel.",
             UserWarning,
         )
 
@@ -303,6 +319,8 @@ _DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {
     "scalar": Decoder._scalar,
     "status": lambda self, node: Status[node["status"]],
     "tuple": lambda self, node: tuple(self(item) for item in node["tuple"]),
+    "set": lambda self, node: set(map(self, node["set"])),
+    "frozenset": lambda self, node: frozenset(map(self, node["frozenset"])),
     "dict": Decoder._dict,
     "array": Decoder._array,
     "masked": Decoder._masked,

@@ -11,6 +11,7 @@ sequence_pairs.py   recursions over two sequences of codes
 windows.py          sums over all pairs of windows of two sequences
 series_lanes.py     time series side by side
 series_alignment.py the recursion of global alignment
+series_rows.py      rows of this recursion
 series_warping.py   that of dynamic time warping
 graphs.py           numbers of equal rows, shortest paths
 random_walks.py     sums over pairs of graphs for random walks

@@ -1,21 +1,17 @@
 """Compiled recursion of the global alignment kernel, over several pairs of series at a time.
 
-A cell costs κ = g/(2 − g), whose arithmetic bounds the speed. With g = 2^e, e = k + r, k an integer
-and |r| ≤ ½, 2^r = (a + rb)/(a − rb), where a and b are polynomials in r² (rb/a is the hyperbolic
-tangent of r ln(2)/2; the best ones of degree 2 have an error of 8e-19). So the exponential needs no
-quotient of its own: κ = n/(a − rb − n), n = 2^(k−1) (a + rb).
-
 Series of one channel take two rows of the recursion at a time: a cell of the upper row is used for
-the lower one before it is stored.
+the lower one before it is stored. The rows themselves are in `series_rows`.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._numba import bits_to_float, compiled, float_to_bits, larger, wide_vectors
+from mercer._numba import bits_to_float, compiled, float_to_bits, larger, smaller, wide_vectors
 from mercer.kernels._compiled.elementwise import CONTRACT
 from mercer.kernels._compiled.series_lanes import (
     LANES,
@@ -27,22 +23,50 @@ from mercer.kernels._compiled.series_lanes import (
     scratch,
     transpose,
 )
+from mercer.kernels._compiled.series_rows import (
+    LEAST,
+    LOG2_E,
+    UNIT,
+    one_row,
+    two_near_rows,
+    two_near_rows_of_lanes,
+    two_rows,
+    two_rows_of_lanes,
+)
 
-__all__ = ["alignment_logs", "alignment_logs_of_pairs", "alignment_logs_within"]
+__all__ = ["Reach", "alignment_logs", "alignment_logs_of_pairs", "alignment_logs_within"]
 
-LOG2_E = 1.4426950408889634
 # Columns for which steps of x in lanes are repeated: what is written stays in the nearest cache.
 COLUMNS = 8
 
 
+@dataclass(frozen=True)
+class Reach:
+    """What is known of all steps of two data sets.
+
+    Attributes
+    ----------
+    farthest : float
+        A bound on all ‖x_i − z_j‖².
+    middle : float
+        Of one channel: no step is farther from it than half of the root of ``farthest``.
+    """
+
+    farthest: float = math.inf
+    middle: float = 0.0
+
+
+UNKNOWN = Reach()
+
+
 def alignment_logs(
-    sides: tuple, rate: float, band: int, out: np.ndarray, farthest: float = np.inf
+    sides: tuple, rate: float, band: int, out: np.ndarray, reach: Reach = UNKNOWN
 ) -> None:
     """log Σ_π Π κ of all pairs into ``out``; a band of 0 is none, and −∞ the logarithm of 0.
 
-    ``sides`` are values, offsets and row numbers of x, and then of z; ``farthest`` is a bound on
-    all ‖x_i − z_j‖², which tells how many rows need no rescaling. Values do not depend on which
-    side is which, to the last bit; the lanes are those of the side that fills them better.
+    ``sides`` are values, offsets and row numbers of x, and then of z; ``reach`` tells how many rows
+    need no rescaling, and whether exponents are small. Values do not depend on which side is which,
+    to the last bit; the lanes are those of the side that fills them better.
     """
     x_values, x_offsets, x_rows, z_values, z_offsets, z_rows = sides
     n_x, n_z = x_rows.size, z_rows.size
@@ -52,24 +76,12 @@ def alignment_logs(
     order = np.argsort(z_offsets[z_rows + 1] - z_offsets[z_rows], kind="stable")
     steps = longest(x_offsets, x_rows), longest(z_offsets, z_rows)
     channels = max(x_values.shape[1], z_values.shape[1])
-    memory, falls = _memory(*steps, channels, band), _falls(rate, band, farthest)
+    memory, how = _memory(*steps, channels, band), _how(rate, band, channels, reach)
     found = np.empty((x_rows.size, LANES))
     for start in range(0, z_rows.size, LANES):
         some = order[start : start + LANES]
         columns = in_lanes(z_rows[some])
-        _align_panel(
-            x_values,
-            x_offsets,
-            x_rows,
-            z_values,
-            z_offsets,
-            columns,
-            rate,
-            band,
-            falls,
-            memory,
-            found,
-        )
+        _align_panel(x_values, x_offsets, x_rows, z_values, z_offsets, columns, how, memory, found)
         out[:, some] = found[:, : some.size]
 
 
@@ -79,7 +91,7 @@ def alignment_logs_of_pairs(
     pairs: tuple[np.ndarray, np.ndarray],
     rate: float,
     band: int,
-    farthest: float = np.inf,
+    reach: Reach = UNKNOWN,
 ) -> np.ndarray:
     """The same of some pairs (numbers of x, numbers of z) of one data set."""
     x_rows, z_rows = pairs
@@ -88,17 +100,17 @@ def alignment_logs_of_pairs(
     order = np.lexsort((lengths[x_rows], lengths[z_rows]))
     steps = longest(offsets, x_rows), longest(offsets, z_rows)
     memory = _memory(*steps, values.shape[1], band)
-    found, falls = np.empty(LANES), _falls(rate, band, farthest)
+    found, how = np.empty(LANES), _how(rate, band, values.shape[1], reach)
     for start in range(0, out.size, LANES):
         some = order[start : start + LANES]
         x, z = in_lanes(x_rows[some]), in_lanes(z_rows[some])
-        _align_pairs(values, offsets, x, z, rate, band, falls, memory, found)
+        _align_pairs(values, offsets, x, z, how, memory, found)
         out[some] = found[: some.size]
     return out
 
 
 def alignment_logs_within(
-    side: tuple, rate: float, band: int, out: np.ndarray, farthest: float = np.inf
+    side: tuple, rate: float, band: int, out: np.ndarray, reach: Reach = UNKNOWN
 ) -> None:
     """The same of series (values, offsets, row numbers) with each other, but not with themselves.
 
@@ -110,19 +122,25 @@ def alignment_logs_within(
         panel, rest = order[start : start + LANES], order[start + LANES :]
         found = np.empty((rest.size, panel.size))
         sides = values, offsets, rows[rest], values, offsets, rows[panel]
-        alignment_logs(sides, rate, band, found, farthest)
+        alignment_logs(sides, rate, band, found, reach)
         out[np.ix_(rest, panel)], out[np.ix_(panel, rest)] = found, found.T
     lower, upper = np.tril_indices(rows.size, -1)
     some = lower // LANES == upper // LANES
     x, z = order[lower[some]], order[upper[some]]
     pairs = rows[x], rows[z]
-    out[x, z] = alignment_logs_of_pairs(values, offsets, pairs, rate, band, farthest)
+    out[x, z] = alignment_logs_of_pairs(values, offsets, pairs, rate, band, reach)
     out[z, x] = out[x, z]
 
 
-def _falls(rate: float, band: int, farthest: float) -> float:
-    """Powers of two that the largest value of a row may lose to the next row."""
-    return 2.0 + LOG2_E * rate * farthest + math.log2(max(band, 1))
+def _how(rate: float, band: int, channels: int, reach: Reach) -> tuple:
+    """Rate and band; powers of two that the largest value of a row may lose to the next row; the
+    middle of the steps and their scale where exponents are small, else a scale of 0.
+    """
+    exponent = LOG2_E * rate * reach.farthest
+    falls = 2.0 + exponent + math.log2(max(band, 1))
+    is_small = channels == 1 and band == 0 and exponent <= -LEAST * (1 - 1e-12)
+    scale = math.sqrt(LOG2_E * rate * UNIT) if is_small else 0.0
+    return rate, band, falls, reach.middle, scale
 
 
 def _memory(x_steps: int, z_steps: int, channels: int, band: int) -> tuple:
@@ -134,24 +152,24 @@ def _memory(x_steps: int, z_steps: int, channels: int, band: int) -> tuple:
 
 
 @compiled
-def _align_panel(
-    x_values, x_offsets, x_rows, z_values, z_offsets, columns, rate, band, falls, memory, out
-):
+def _align_panel(x_values, x_offsets, x_rows, z_values, z_offsets, columns, how, memory, out):
     """Series of x, one after the other, with the series in the lanes of z."""
     x_steps, z_steps = memory[0], memory[1]
     lay(z_values, z_offsets, columns, z_steps)
     x_lengths, z_lengths = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for p in range(LANES):
         z_lengths[p] = z_offsets[columns[p] + 1] - z_offsets[columns[p]]
+    _scale(z_steps[: z_lengths.max() * LANES], how)
     for i in range(x_rows.size):
         transpose(x_values, x_offsets, x_rows[i], x_steps)
+        _scale(x_steps[: x_offsets[x_rows[i] + 1] - x_offsets[x_rows[i]]], how)
         for p in range(LANES):
             x_lengths[p] = x_offsets[x_rows[i] + 1] - x_offsets[x_rows[i]]
-        _align(x_lengths, z_lengths, x_values.shape[1], 1, rate, band, falls, memory, out[i])
+        _align(x_lengths, z_lengths, x_values.shape[1], 1, how, memory, out[i])
 
 
 @compiled
-def _align_pairs(values, offsets, x_rows, z_rows, rate, band, falls, memory, out):
+def _align_pairs(values, offsets, x_rows, z_rows, how, memory, out):
     """A pair of series in each lane."""
     lay(values, offsets, x_rows, memory[0])
     lay(values, offsets, z_rows, memory[1])
@@ -159,11 +177,25 @@ def _align_pairs(values, offsets, x_rows, z_rows, rate, band, falls, memory, out
     for p in range(LANES):
         x_lengths[p] = offsets[x_rows[p] + 1] - offsets[x_rows[p]]
         z_lengths[p] = offsets[z_rows[p] + 1] - offsets[z_rows[p]]
-    _align(x_lengths, z_lengths, values.shape[1], LANES, rate, band, falls, memory, out)
+    _scale(memory[0][: x_lengths.max() * LANES], how)
+    _scale(memory[1][: z_lengths.max() * LANES], how)
+    _align(x_lengths, z_lengths, values.shape[1], LANES, how, memory, out)
+
+
+@compiled(inner=True)
+def _scale(steps, how):
+    """Where exponents are small, steps less their middle, as `series_rows` takes them.
+
+    None is then above √(3 UNIT)/2 = 0.111, but what stands for the steps of an empty series.
+    """
+    middle, scale = how[3], how[4]
+    if scale > 0.0:
+        for k in range(steps.size):
+            steps[k] = smaller(larger((steps[k] - middle) * scale, -0.12), 0.12)
 
 
 @compiled
-def _align(x_lengths, z_lengths, channels, width, rate, band, falls, memory, out):
+def _align(x_lengths, z_lengths, channels, width, how, memory, out):
     """M(i, j) = κ(i, j) (M(i − 1, j − 1) + M(i − 1, j) + M(i, j − 1)), rows of all lanes.
 
     Rows are kept within a range by powers of two: 2^exponent times what is stored is M. Row −1 is
@@ -172,6 +204,7 @@ def _align(x_lengths, z_lengths, channels, width, rate, band, falls, memory, out
     cell, and takes the factor of the farthest steps at most.
     """
     x_steps, z_steps, costs, before, after, spread, middle, weights, origin = memory
+    rate, band, falls, _, scale = how
     n_x, n_z = 0, 0
     for p in range(LANES):
         n_x, n_z = max(n_x, x_lengths[p]), max(n_z, z_lengths[p])
@@ -190,21 +223,26 @@ def _align(x_lengths, z_lengths, channels, width, rate, band, falls, memory, out
             break
         if in_twos:
             below = min(t + 1, n_x - 1)  # of an odd number of rows the last one twice
-            if width == 1:
-                _two_rows(x_steps[t], x_steps[below], z_steps, n_z, rate, before, middle, after)
+            if width == 1 and scale > 0.0:
+                two_near_rows(x_steps[t], x_steps[below], z_steps, n_z, before, middle, after)
+            elif width == 1:
+                two_rows(x_steps[t], x_steps[below], z_steps, n_z, rate, before, middle, after)
             else:
                 some = min(n_z, COLUMNS) * LANES
                 upper, lower = spread[:some], costs[:some]
                 repeat_lanes(x_steps[t * LANES : (t + 1) * LANES], upper)
                 repeat_lanes(x_steps[below * LANES : (below + 1) * LANES], lower)
-                _two_rows_of_lanes(upper, lower, z_steps, n_z, rate, before, middle, after)
+                if scale > 0.0:
+                    two_near_rows_of_lanes(upper, lower, z_steps, n_z, before, middle, after)
+                else:
+                    two_rows_of_lanes(upper, lower, z_steps, n_z, rate, before, middle, after)
             _keep(middle, t, x_lengths, z_lengths, first, last, exponent, out)
             t += 1
             room -= bits_of_row
         else:
             row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, costs, spread)
             at = weights[(first - t + origin) * LANES : (last - t + origin) * LANES]
-            _row(costs, at, rate, before, after, first, last)
+            one_row(costs, at, rate, before, after, first, last)
         _keep(after, t, x_lengths, z_lengths, first, last, exponent, out)
         t += 1
         room -= bits_of_row
@@ -221,82 +259,6 @@ def _keep(row, t, x_lengths, z_lengths, first, last, exponent, out):
         if t == x_lengths[p] - 1 and first < z_lengths[p] <= last:
             value, power = math.frexp(row[z_lengths[p] * LANES + p])  # whatever the scale
             out[p] = math.log(value) + (power + exponent[p]) * math.log(2.0)
-
-
-@compiled(fastmath=CONTRACT, inner=True)
-def _kappa(e, weight):
-    """κ = g/(2 − g), g = weight 2^e, for −1022.4 ≤ e ≤ 0; 0 below the normal range."""
-    round_ = 1.5 * 2**52 + 1022
-    t = e + round_
-    r = e - (t - round_)  # exact
-    w = r * r
-    a = (0.00022892664520304958 * w + 0.05338207721958618) * w + 1.0
-    b = (5.2866829561414055e-06 * w + 0.004624790992390067) * w + 0.34657359027997264
-    half = bits_to_float(np.int64(float_to_bits(np.float64(t)) << np.int64(52)))  # 2^(k − 1)
-    n = weight * (half * (a + r * b))
-    return n / ((a - r * b) - n)
-
-
-@compiled(inner=True)
-def _sum(diagonal, above, left):
-    """The same for (x, z) as for (z, x): no product is contracted with an addition."""
-    return diagonal + (above + left)
-
-
-@compiled(fastmath=CONTRACT)
-def _two_rows(x, y, z_steps, n_z, rate, before, middle, after):
-    """Rows of the steps x and y of one series; one channel, no band, exponents above −150."""
-    wide_vectors()
-    z, above = z_steps[: n_z * LANES], before[LANES : (n_z + 1) * LANES]
-    scale = -LOG2_E * rate
-    for p in range(LANES):
-        middle[p] = after[p] = 0.0
-    for k in range(z.size):
-        upper = _kappa(scale * ((x - z[k]) * (x - z[k])), 1.0)
-        lower = _kappa(scale * ((y - z[k]) * (y - z[k])), 1.0)
-        left = middle[k]
-        cell = upper * _sum(before[k], above[k], left)
-        middle[k + LANES] = cell
-        after[k + LANES] = lower * _sum(left, cell, after[k])
-
-
-@compiled(fastmath=CONTRACT)
-def _two_rows_of_lanes(x, y, z_steps, n_z, rate, before, middle, after):
-    """The same where x and y have lanes as well, which are repeated for some columns."""
-    wide_vectors()
-    scale = -LOG2_E * rate
-    for p in range(LANES):
-        middle[p] = after[p] = 0.0
-    for start in range(0, n_z * LANES, x.size):
-        end = min(start + x.size, n_z * LANES)
-        z, diagonal = z_steps[start:end], before[start:end]
-        above = before[start + LANES : end + LANES]
-        upper, lower = middle[start : end + LANES], after[start : end + LANES]
-        for k in range(z.size):
-            of_x = _kappa(scale * ((x[k] - z[k]) * (x[k] - z[k])), 1.0)
-            of_y = _kappa(scale * ((y[k] - z[k]) * (y[k] - z[k])), 1.0)
-            left = upper[k]
-            cell = of_x * _sum(diagonal[k], above[k], left)
-            upper[k + LANES] = cell
-            lower[k + LANES] = of_y * _sum(left, cell, lower[k])
-
-
-@compiled(fastmath=CONTRACT)
-def _row(costs, weights, rate, before, after, first, last):
-    """A row from its costs and the weights of the band."""
-    wide_vectors()
-    for p in range(LANES):
-        after[first * LANES + p] = 0.0
-        after[(last + 1) * LANES + p] = 0.0
-    cost = costs[first * LANES : last * LANES]
-    weight = weights[: cost.size]
-    diagonal = before[first * LANES : last * LANES]
-    above = before[(first + 1) * LANES : (last + 1) * LANES]
-    row = after[first * LANES : (last + 1) * LANES]
-    scale = -LOG2_E * rate
-    for k in range(cost.size):
-        kappa = _kappa(larger(scale * cost[k], -1022.4), weight[k])
-        row[k + LANES] = kappa * _sum(diagonal[k], above[k], row[k])
 
 
 @compiled(fastmath=CONTRACT)

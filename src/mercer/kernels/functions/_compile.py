@@ -135,8 +135,7 @@ def _compiled(definition: Definition, value: str | None, of_dots: bool) -> Compi
 def _names(definition: Definition) -> dict[str, Any]:
     """The global names of the function; functions in Python that it calls are compiled, too."""
     names = dict(definition.names)
-    code = definition.function.__code__
-    for name in {*code.co_names, *code.co_freevars} & set(names):
+    for name in definition.used:
         called = names[name]
         if isinstance(called, FunctionType) and called.__module__.split(".")[0] != "numpy":
             names[name] = numba.njit(called)

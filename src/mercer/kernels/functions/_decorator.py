@@ -69,7 +69,10 @@ def kernel(
         - ``k(X, Z)`` (capital letters): two sets of rows, "matrices"; returns the matrix of values.
         - ``phi(x)``: one sample, "features"; returns an array, and k(x, z) = φ(x)·φ(z). "sparse
           features": returns a dict of feature to number.
-        - "objects": two samples of any kind, called for each pair.
+        - "objects": two samples of any kind, called for each pair. Of a data frame they are the
+          rows: arrays of numbers, the values of a single column, or tuples. As a part of a composed
+          kernel the function is given samples as the other parts read them: sets as tuples,
+          graphs as `mercer.kernels.Graph`, series as arrays (steps, channels).
     psd : bool, optional
         Whether every kernel matrix is positive semidefinite, if that is known. If it is not said,
         a fit checks it on its samples (`mercer.check_kernel`).
@@ -83,7 +86,9 @@ def kernel(
     Compiled code is cached on disk by the source of the function. A function that Numba cannot
     compile runs as Python, with one warning. Values are taken for exact as they are computed in
     float64. A saved model names the function by its import path: the module must be imported before
-    `mercer.load`, or the kernel be given to it by ``callables``.
+    `mercer.load`, or the kernel be given to it by ``callables``. Functions of one source that use
+    other values of the names around them are other kernels; numbers to be searched over are better
+    given as parameters.
 
     Examples
     --------

@@ -7,9 +7,10 @@ import hashlib
 import inspect
 import textwrap
 import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -90,9 +91,26 @@ class Definition:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the source (of the bytecode where there is none)."""
-        code = self.function.__code__
-        text = self.source or f"{code.co_code!r} {code.co_consts!r}"
+        text = self.source or _bytecode(self.function.__code__)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def captured(self) -> str | None:
+        """SHA-256 of what the function uses besides its arguments; None where that is not known."""
+        state = self.state()
+        if state is None:
+            return None
+        if self.source is None:  # its bytecode has no names
+            state = f"{sorted(_names_in(self.function.__code__))};{state}"
+        return hashlib.sha256(state.encode()).hexdigest()
+
+    @property
+    def identity(self) -> Hashable:
+        """What two definitions of one kernel agree in: those of one source that use other values
+        (functions made by a function) are not equal.
+        """
+        used = id(self.function) if self.captured is None else self.captured
+        return self.path, self.digest, self.form, used
 
     @cached_property
     def names(self) -> dict[str, Any]:
@@ -107,15 +125,19 @@ class Definition:
                 continue
         return found
 
+    @property
+    def used(self) -> list[str]:
+        """The names of `names` that the function uses."""
+        return sorted(_names_in(self.function.__code__) & set(self.names))
+
     def state(self) -> str | None:
         """What compiled code depends on besides the source, as a text; None if that is not known.
 
         Numbers and texts among the names that the function uses are compiled in as constants, and
         so are functions that it calls.
         """
-        code = self.function.__code__
         parts = []
-        for name in sorted({*code.co_names, *code.co_freevars} & set(self.names)):
+        for name in self.used:
             value = self.names[name]
             if isinstance(value, ModuleType):
                 parts.append(f"{name}={value.__name__}")
@@ -126,6 +148,25 @@ class Definition:
             elif not isinstance(value, (np.ufunc, type)) and not inspect.isbuiltin(value):
                 return None
         return ";".join(parts)
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Names of a code and of the comprehensions and functions in it."""
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return {*code.co_names, *code.co_freevars}.union(*map(_names_in, inner))
+
+
+def _bytecode(code: CodeType) -> str:
+    """Instructions and constants, the same in every process."""
+    constants = tuple(
+        _bytecode(each)
+        if isinstance(each, CodeType)
+        else sorted(map(repr, each))
+        if isinstance(each, frozenset)
+        else each
+        for each in code.co_consts
+    )
+    return f"{code.co_code!r} {constants!r}"
 
 
 def define(function: Any, of: str | None, psd: bool | None) -> Definition:

@@ -7,7 +7,8 @@ are rounded once. Those of two vectors are in `_vector_function`.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, ClassVar
@@ -74,8 +75,7 @@ class FunctionKernel(Kernel):
         return hash(self._key())
 
     def _key(self) -> tuple:
-        one = self.definition
-        return one.path, one.digest, one.form, tuple(self.parameters.items())
+        return self.definition.identity, tuple(self.parameters.items())
 
     def __reduce__(self) -> Any:
         """By import path; a function of ``__main__``, or one that has none, by value."""
@@ -94,6 +94,19 @@ class FunctionKernel(Kernel):
             return Rounding.of(0.0, points.n)
         ones = np.ones(points.n)
         return Rounding.of(unit(dtype), points.n, (smallest(dtype) * ones, ones))
+
+    @contextmanager
+    def _calls(self, given: Any) -> Iterator[None]:
+        """What the function raises gets a note of what it was called with."""
+        try:
+            yield
+        except Exception as error:
+            shape = f" of shape {given.shape}" if isinstance(given, np.ndarray) else ""
+            error.add_note(
+                f"In the kernel function {self!r}, called with {type(given).__name__}{shape}. As "
+                "a part of a composed kernel it is given samples as the other parts read them."
+            )
+            raise
 
     def _matrix(self, values: list[list[Any]]) -> np.ndarray:
         """What the function returned for pairs of samples, as numbers."""
@@ -134,7 +147,9 @@ class MatrixFunction(FunctionKernel):
         return diagonal_of_tiles(self, A, 4)  # few calls, and few values that are not used
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
-        values = self.definition.function(A.original, B.original, **self.parameters)
+        X, Z = _as_rows(A.original), _as_rows(B.original)
+        with self._calls(X):
+            values = self.definition.function(X, Z, **self.parameters)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != (len(A), len(B)):
             raise ValueError(
@@ -149,7 +164,8 @@ class ObjectFunction(MatrixFunction):
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         function, keywords = self.definition.function, self.parameters
-        K = [[function(x, z, **keywords) for z in B.original] for x in A.original]
+        with self._calls(next(iter(A.original), None)):
+            K = [[function(x, z, **keywords) for z in B.original] for x in A.original]
         return self._checked(self._matrix(K).reshape(len(A), len(B)))
 
 
@@ -166,7 +182,9 @@ class DenseFeatureFunction(FunctionKernel):
         function, keywords = self.definition.function, self.parameters
         rows = samples.rows(slice(0, samples.n), None)
         rows = rows.toarray() if sp.issparse(rows) else rows
-        found = [np.ravel(function(x, **keywords)) for x in rows]
+        with self._calls(next(iter(rows), None)):
+            given = [function(x, **keywords) for x in rows]
+        found = [self._features(row, values) for row, values in enumerate(given)]
         if len({row.size for row in found}) > 1:
             raise ValueError(
                 f"{self!r}: φ must return as many features for every sample, got "
@@ -176,7 +194,24 @@ class DenseFeatureFunction(FunctionKernel):
         width = found[0].size if found else 0
         return Samples(np.array(found, dtype=np.float64).reshape(samples.n, width))
 
+    def _features(self, row: int, values: Any) -> np.ndarray:
+        """What φ returned for a sample, as an array of numbers."""
+        try:
+            if values is None:  # NaN to NumPy
+                raise TypeError
+            return np.ravel(np.asarray(values, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{self!r}: φ must return an array of numbers; it returned {_shown(values)} for "
+                f"row {row}."
+            ) from None
+
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        if A.points.d != B.points.d:
+            raise ValueError(
+                f"{self!r}: φ returns {A.points.d} features for these samples, but {B.points.d} "
+                "for those they are compared with (of the training set)."
+            )
         products(A, B, out)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
@@ -195,25 +230,38 @@ class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
     is_psd = _is_symmetric = True
     rounding = SparseFeatureKernel.rounding
 
-    def read(self, X: Any) -> Any:
-        return X
+    read = FunctionKernel.read
 
     def features(self, samples: Any) -> Features:
         number: dict[Hashable, int] = {}
         data, columns, indptr = [], [], [0]
         for row, sample in enumerate(samples):
-            found = self.definition.function(sample, **self.parameters)
+            with self._calls(sample):
+                found = self.definition.function(sample, **self.parameters)
             if not isinstance(found, dict):
                 raise ValueError(
                     f"{self!r}: φ must return a dict of feature to number; got "
                     f"{type(found).__name__} for row {row}."
                 )
             for key, value in found.items():
+                if not _is_number(value):
+                    raise ValueError(
+                        f"{self!r}: φ must return a dict of feature to number; the feature "
+                        f"{key!r} is {_shown(value)} for row {row}."
+                    )
                 columns.append(number.setdefault(key, len(number)))
                 data.append(float(value))
             indptr.append(len(data))
         matrix = sp.csr_matrix((data, columns, indptr), shape=(len(indptr) - 1, len(number)))
         return Features(matrix, lambda: list(number))
+
+
+def _as_rows(samples: Any) -> Any:
+    """The numbers of one column of a table as rows, all else as it is."""
+    is_column = isinstance(samples, np.ndarray) and samples.ndim == 1 and samples.size
+    if is_column and all(map(_is_number, samples)):
+        return samples.astype(np.float64)[:, None]
+    return samples
 
 
 def _is_number(value: Any) -> bool:
@@ -225,7 +273,8 @@ def _shown(value: Any) -> str:
     """A value that is no number, short."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    return "None (is there a return?)" if value is None else f"{type(value).__name__} {value!r:.60}"
+    text = " ".join(repr(value).split())
+    return "None (is there a return?)" if value is None else f"{type(value).__name__} {text:.60}"
 
 
 def _found(definition: Definition) -> Any:
@@ -238,7 +287,7 @@ def _found(definition: Definition) -> Any:
             found = getattr(found, part)
     except (ImportError, AttributeError):
         return None
-    same = isinstance(found, FunctionKernel) and found.definition.digest == definition.digest
+    same = isinstance(found, FunctionKernel) and found.definition.identity == definition.identity
     return found if same else None
 
 

@@ -112,20 +112,20 @@ class GlobalAlignment(SeriesKernel):
 
     def _logs_of_pairs(self, series: SeriesSet, pairs: tuple) -> np.ndarray:
         """log K of pairs of numbers."""
-        values, offsets, far = series.values, series.offsets, series.farthest(series)
-        return alignment_logs_of_pairs(values, offsets, pairs, self._rate(), self.band or 0, far)
+        values, offsets, reach = series.values, series.offsets, series.reach(series)
+        return alignment_logs_of_pairs(values, offsets, pairs, self._rate(), self.band or 0, reach)
 
     def _fill_logs(self, A: SampleBlock, B: SampleBlock, logs: np.ndarray) -> None:
         """log K of two blocks."""
         sides, band = self.both_sides(A, B), self.band or 0
-        farthest = self.series(A.points).farthest(self.series(B.points))
-        alignment_logs(sides, self._rate(), band, logs, farthest)
+        reach = self.series(A.points).reach(self.series(B.points))
+        alignment_logs(sides, self._rate(), band, logs, reach)
 
     def _fill_triangle(self, A: SampleBlock, logs: np.ndarray) -> None:
         """log K within a block."""
         series, band = self.series(A.points), self.band or 0
         side = series.values, series.offsets, A.row_numbers
-        alignment_logs_within(side, self._rate(), band, logs, series.farthest(series))
+        alignment_logs_within(side, self._rate(), band, logs, series.reach(series))
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         logs = np.zeros(out.shape)
@@ -145,15 +145,16 @@ class GlobalAlignment(SeriesKernel):
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """Of paths, of logarithms, and of their exponential; what underflows counts absolutely.
 
-        A path has ``|x| + |z|`` factors at most, each with its sum rounded by 22 units. The sum of
-        their exponents is below the smallest value's and the logarithm of the number of paths, 1.77
-        for each step. A cell is lost if it underflows, 2^1300 below the largest of its row; it
-        would have at most 2^1.28 for each step of a weight in the result.
+        A path has ``|x| + |z|`` factors at most, each with its sum rounded by 26 units, of which
+        six come from steps that were scaled. The sum of their exponents is below the smallest
+        value's and the logarithm of the number of paths, 1.77 for each step. A cell is lost if it
+        underflows, 2^1300 below the largest of its row; it would have at most 2^1.28 for each step
+        of a weight in the result.
         """
         series, logs = self.series(points), self._own_logs(points)
         u, lengths = unit(np.float64), series.lengths
         exponents = 400 + 1.77 * lengths
-        relative = (24 * (lengths + 2) + (series.channels + 8) * exponents + 8 * np.abs(logs)) * u
+        relative = (28 * (lengths + 2) + (series.channels + 8) * exponents + 8 * np.abs(logs)) * u
         relative = relative + (0.0 if np.dtype(dtype) == np.float64 else unit(dtype))
         longest = float(lengths.max(initial=0))
         lost = np.exp2(np.minimum(2 * np.log2(longest + 1) + 1.28 * longest - 1300, 0.0))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.kernels._compiled.series_alignment import Reach
 from mercer.kernels._rounding import unit
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.structured._sample_types import as_objects, is_frame
@@ -58,14 +59,15 @@ class SeriesSet:
         """The least and the largest value of each channel, as two rows."""
         return np.stack([self.values.min(axis=0), self.values.max(axis=0)])
 
-    def farthest(self, other: SeriesSet) -> float:
-        """A bound on ‖x_i − z_j‖² of all steps of both."""
+    def reach(self, other: SeriesSet) -> Reach:
+        """Of all steps of both."""
         if not (self.values.size and other.values.size):
-            return 0.0
+            return Reach(0.0)
         mine, theirs = self.ranges, other.ranges
-        span = np.maximum(mine[1] - theirs[0], theirs[1] - mine[0])
+        least, most = np.minimum(mine[0], theirs[0]), np.maximum(mine[1], theirs[1])
         with np.errstate(over="ignore"):
-            return float(span @ span)
+            span = most - least
+            return Reach(float(span @ span), float(least[0] + span[0] / 2))
 
     @classmethod
     def of(cls, samples: Any, owner: str) -> SeriesSet:

@@ -12,16 +12,20 @@ import scipy.sparse as sp
 from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.structured._sample_types import as_objects
-from mercer.kernels.structured._sparse_features import Features, SparseFeatureKernel
+from mercer.kernels.structured._sparse_features import (
+    Features,
+    SparseFeatureKernel,
+    StructuredKernel,
+)
 
 __all__ = ["Intersection", "Jaccard"]
 
 
-class TokenSetKernel(SparseFeatureKernel):
-    """A kernel on sets: 0/1 features, one for each token."""
+class TokenSetKernel(StructuredKernel):
+    """A kernel on sets of tokens."""
 
     sample_type = "sets"
-    is_nonnegative = True
+    is_psd = is_nonnegative = True
 
     def read(self, X: Any) -> Any:
         """Each set as a tuple of its tokens, in a fixed order, which files can hold."""
@@ -57,21 +61,9 @@ class TokenSetKernel(SparseFeatureKernel):
             )
         return tuple(sorted(tokens, key=lambda token: (type(token).__name__, repr(token))))
 
-    def features(self, samples: Any) -> Features:
-        number: dict[Hashable, int] = {}
-        columns: list[int] = []
-        indptr = [0]
-        for tokens in self.read(samples):
-            columns += [number.setdefault(token, len(number)) for token in tokens]
-            indptr.append(len(columns))
-        parts = np.ones(len(columns), np.float32), np.array(columns, np.int32), np.array(indptr)
-        matrix = sp.csr_matrix(parts, shape=(len(indptr) - 1, len(number)))
-        matrix.sort_indices()
-        return Features(matrix, lambda: list(number))
-
 
 @dataclass(frozen=True, repr=False)
-class Intersection(TokenSetKernel):
+class Intersection(TokenSetKernel, SparseFeatureKernel):
     """k(x, z) = the number of tokens that two sets have in common.
 
     A sample is a set, or a list, tuple or array of tokens, of which equal ones count once. The
@@ -91,6 +83,22 @@ class Intersection(TokenSetKernel):
            [1., 1., 0.],
            [0., 0., 0.]])
     """
+
+    def features(self, samples: Any) -> Features:
+        """0 or 1 for each token."""
+        number: dict[Hashable, int] = {}
+        columns: list[int] = []
+        indptr = [0]
+        for tokens in self.read(samples):
+            columns += [number.setdefault(token, len(number)) for token in tokens]
+            indptr.append(len(columns))
+        parts = np.ones(len(columns), np.float32), np.array(columns, np.int32), np.array(indptr)
+        matrix = sp.csr_matrix(parts, shape=(len(indptr) - 1, len(number)))
+        matrix.sort_indices()
+        return Features(matrix, lambda: list(number))
+
+
+_INTERSECTION = Intersection()
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,12 +122,12 @@ class Jaccard(TokenSetKernel):
     """
 
     def prepare(self, samples: Samples) -> Samples:
-        prepared = super().prepare(samples)
+        prepared = _INTERSECTION.prepare(Samples(self.read(samples.X)))
         prepared.prepared["sizes"] = np.diff(prepared.prepared["features"].matrix.indptr)
         return prepared
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
-        super().tile(A, B, out)
+        _INTERSECTION.tile(A, B, out)
         mine, theirs = (each.points.prepared["sizes"][each.index] for each in (A, B))
         union = np.add.outer(mine, theirs).astype(out.dtype) - out
         both_empty = union == 0
@@ -131,7 +139,7 @@ class Jaccard(TokenSetKernel):
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """Sums of integers that ``dtype`` holds, and a division."""
-        inner = super().rounding(points, dtype)
+        inner = _INTERSECTION.rounding(points, dtype)
         return Rounding(3 * inner.relative + 2 * unit(dtype), inner.pairs)
 
     def feature_map(self, X: Any, *, degree: int | None = None, max_bytes: float = 1e9) -> Any:

@@ -7,12 +7,23 @@ each, in a one-dimensional array of objects; the kernel itself checks them when 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["OBJECTS", "VECTORS", "as_objects", "common_type", "is_frame"]
+__all__ = [
+    "OBJECTS",
+    "VECTORS",
+    "are_rows",
+    "as_objects",
+    "common_type",
+    "is_frame",
+    "is_numeric_frame",
+    "may_be_array",
+    "rows_of_frame",
+]
 
 VECTORS, OBJECTS = "vectors", "objects"
 
@@ -31,6 +42,51 @@ def common_type(first: str, second: str) -> str | None:
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame (pandas, polars, an Arrow table), which iterates over columns."""
     return hasattr(X, "columns") and hasattr(X, "__array__")
+
+
+def is_numeric_frame(X: Any) -> bool:
+    """Whether all columns of a data frame hold numbers."""
+    kinds = [getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", ())]
+    if kinds and all(kind and kind in "fiub" for kind in kinds):  # also nullable numbers
+        return True
+    return np.asarray(X).dtype.kind in "fiub"
+
+
+def are_rows(X: Any) -> bool:
+    """Whether X, which is no frame, is a matrix of numbers: an array, or a list of rows."""
+    if isinstance(X, (list, tuple)) and not may_be_array(X):
+        return False
+    try:
+        array = np.asarray(X)
+    except ValueError:  # ragged
+        return False
+    return array.ndim == 2 and array.dtype.kind in "fiub"
+
+
+def may_be_array(items: Sequence[Any]) -> bool:
+    """Whether NumPy may make an array of a list: of numbers, texts, sequences and arrays.
+
+    It would make a row of every object that counts and numbers its parts: of a graph of networkx,
+    its nodes.
+    """
+    return all(
+        np.isscalar(item) or isinstance(item, Sequence) or hasattr(item, "__array__")
+        for item in items
+    )
+
+
+def rows_of_frame(X: Any) -> Any:
+    """Of a data frame what kernels on anything take: an array of numbers, else an object for each
+    row, which is the value of a single column, and a tuple of several. All but frames as they are.
+    """
+    if not is_frame(X):
+        return X
+    if is_numeric_frame(X):
+        return np.asarray(X, dtype=np.float64)
+    names = list(getattr(X, "column_names", None) or X.columns)
+    if len(names) == 1:
+        return as_objects(X)
+    return as_objects([tuple(row) for row in np.asarray(X, dtype=object)])
 
 
 def as_objects(X: Any) -> np.ndarray:

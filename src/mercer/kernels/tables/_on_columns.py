@@ -23,7 +23,9 @@ class OnColumns(OfOne, Kernel):
 
     Kernels on rows of numbers (`RBF`, `Linear`, …) take one or more columns of numbers; kernels on
     tables (`Category`, `Equality`, …) one or more columns; kernels on other structures (`Spectrum`,
-    …) one column, whose values are the samples. Kernels on columns add and multiply.
+    …) one column, whose values are the samples. A function of the user on objects gets the value of
+    one column, or the row of several: an array if all of them are numbers, otherwise a tuple.
+    Kernels on columns add and multiply.
 
     Columns are found by name in data frames (pandas, polars, Arrow) and mappings of columns, by
     number in arrays and lists of rows.
@@ -95,6 +97,8 @@ class OnColumns(OfOne, Kernel):
                 f"{self!r}: a sample of {self.k!r} is one value; choose one column, "
                 f"got {len(part.columns)}."
             )
+        if all(column.dtype.kind == "f" for column in part.columns):
+            return part.numbers(repr(self))
         return as_objects(list(zip(*(column.tolist() for column in part.columns), strict=True)))
 
     def prepare(self, samples: Samples) -> Samples:
