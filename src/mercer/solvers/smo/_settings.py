@@ -84,6 +84,10 @@ class SMOSettings:
         Time budget for reconstructing f at all points after an early stop.
     reserved_fraction : float
         At most this fraction of a time limit is kept for that in addition.
+    least_block, blocks_of_sweep : int
+        Points of a block of a pass over the points of no sample, and blocks of a pass, at most.
+    sweep_overhead : float
+        Time of such a pass, relative to that of its kernel values, about.
     max_idle_working_sets : int
         Working sets without progress, beyond one pass over all active variables, after which f is
         recomputed in float64: float32 rows may be at their limit.
@@ -142,6 +146,9 @@ class SMOSettings:
     error_of_gap: float = 0.05
     reconstruction_seconds: float = 0.3
     reserved_fraction: float = 0.1
+    least_block: int = 2048
+    blocks_of_sweep: int = 32
+    sweep_overhead: float = 1.5
     max_idle_working_sets: int = 150
     max_idle_rounds: int = 8
     seconds_per_value: float = 0.75e-9
