@@ -80,7 +80,7 @@ def test_what_a_source_raises_is_no_error_of_the_new_file(tmp_path):
     source = _parquet(tmp_path)
     with pytest.raises(ValueError, match=r'^y is for arrays.*Parquet\("rows.parquet", target'):
         to_memmap(source, tmp_path / "new", "y")
-    with pytest.raises(FileError, match="which column is the target") as caught:
+    with pytest.raises(ValueError, match="which column is the target") as caught:
         to_memmap(tmp_path / "rows.parquet", tmp_path / "new")
     assert "written" not in str(caught.value)
     chunks = _dask(tmp_path)

@@ -140,7 +140,7 @@ def stopped_short_of_time(problem, reports):
     seen = []
     with Stopping(1e3, lambda progress: seen.append(1) or len(seen) > reports) as stopping:
         sizes = {"first_sample": 60, "least_block": 40, "reconstruction_seconds": 0.0}
-        solver = SMO(settings=small(**sizes, sweep_overhead=np.inf))
+        solver = SMO(settings=small(**sizes, sweep_overhead=np.inf, sweep_excess=np.inf))
         return solver.solve(problem, GRAM, stopping)
 
 

@@ -123,7 +123,7 @@ class DecompositionSMO:
         began = self.stopping.seconds
         for sample in growing_samples(self.n, smallest, s.sample_growth):
             now = self.stopping.seconds
-            if seen.size and is_short_of_time(self, seen.size, now - began):
+            if seen.size and is_short_of_time(self, seen, now - began):
                 sweep(self, seen)
                 seen, sample = seen[:0], np.arange(self.n)
             began = now

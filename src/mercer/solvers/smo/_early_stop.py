@@ -143,12 +143,13 @@ def finish_early(run: DecompositionSMO) -> None:
 
 
 def _best_mixture(run: DecompositionSMO, *others: Settled | None) -> Settled:
-    """`mixed` of the model that is kept with each of the others; sets ``run.b``."""
+    """`mixed` of the model that is kept with the others whose f is known; sets ``run.b``."""
     assert run.model is not None
     best = run.model
     for other in others:
-        if other is not None and other is not best:
-            best, run.b = mixed(run.problem, best, other)
+        if other is None or other is best or not np.isfinite(other.gradient.error).all():
+            continue
+        best, run.b = mixed(run.problem, best, other)
     return best
 
 

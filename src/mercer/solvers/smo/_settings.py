@@ -88,6 +88,9 @@ class SMOSettings:
         Points of a block of a pass over the points of no sample, and blocks of a pass, at most.
     sweep_overhead : float
         Time of such a pass, relative to that of its kernel values, about.
+    sweep_excess : float
+        No such pass where other points raise the primal value of the sample's model by more than
+        this fraction: no dual value makes its gap small.
     max_idle_working_sets : int
         Working sets without progress, beyond one pass over all active variables, after which f is
         recomputed in float64: float32 rows may be at their limit.
@@ -149,6 +152,7 @@ class SMOSettings:
     least_block: int = 2048
     blocks_of_sweep: int = 32
     sweep_overhead: float = 1.5
+    sweep_excess: float = 0.2
     max_idle_working_sets: int = 150
     max_idle_rounds: int = 8
     seconds_per_value: float = 0.75e-9

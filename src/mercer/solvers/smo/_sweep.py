@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["is_short_of_time", "sweep"]
 
 
-def is_short_of_time(run: DecompositionSMO, seen: int, stage_seconds: float) -> bool:
-    """Whether the next sample leaves no time for a pass, but this one does, about.
+def is_short_of_time(run: DecompositionSMO, seen: np.ndarray, stage_seconds: float) -> bool:
+    """Whether the next sample leaves no time for a sweep, and one after this sample is of use.
 
     ``stage_seconds`` is what the last sample took.
     """
@@ -39,13 +39,39 @@ def is_short_of_time(run: DecompositionSMO, seen: int, stage_seconds: float) -> 
         return False
     growth, remaining = run.settings.sample_growth, run.stopping.remaining
     support = int(np.count_nonzero(run.beta))
-    if growth * seen >= run.n:  # all points, and to a smaller tolerance
+    if growth * seen.size >= run.n:  # all points, and to a smaller tolerance
         needed = growth**2 * stage_seconds
     else:
-        needed = growth * stage_seconds + _seconds(run, growth * seen, growth * support)
-    if needed < remaining:
+        needed = growth * stage_seconds + _seconds(run, growth * seen.size, growth * support)
+    if needed < remaining or run.gradient.seconds_for(run.n * support) > remaining:
         return False
-    return run.gradient.seconds_for(run.n * support) < remaining
+    return _excess(run, seen) <= run.settings.sweep_excess
+
+
+def _excess(run: DecompositionSMO, seen: np.ndarray) -> float:
+    """What other points add to the primal value of the sample's model, relative to it, about.
+
+    Their mean loss in place of that of the points of the sample, from some of either.
+    """
+    problem, rng = run.problem, np.random.default_rng(2)
+    coef, f = run.gradient.coefficients(run.beta), np.zeros(run.n)
+    others, count = set_difference(np.arange(run.n), seen, run.n), run.settings.least_block
+    groups = [np.sort(rng.permutation(points)[:count]) for points in (seen, others)]
+    rows = np.flatnonzero(coef)
+    run.gram.accumulate(f, np.concatenate(groups), rows, coef[rows], np.float32)
+    v = problem.target - problem.at_variables(f)
+    is_in = [np.isin(run.row, points) for points in groups]
+    b = 0.0
+    if problem.n_groups:
+        free = is_in[0] & (run.beta > problem.lower) & (run.beta < problem.upper)
+        b = float(np.median(v[free])) if free.any() else float(run.subproblem(groups[0]).b[0])
+    losses = problem.losses(v - b)
+    norm = float(coef[groups[0]] @ f[groups[0]]) * seen.size / groups[0].size
+    values = [
+        norm / 2 + run.n * float(losses[here].sum()) / points.size
+        for here, points in zip(is_in, groups, strict=True)
+    ]
+    return values[1] / max(values[0], 1e-300) - 1
 
 
 def _seconds(run: DecompositionSMO, seen: int, support: int) -> float:
