@@ -10,13 +10,14 @@ from mercer._result import Status
 from mercer.certificates._box_qp import LATER_DUAL, certify
 from mercer.kernels import RBF
 from mercer.problems import svc
+from mercer.problems._kkt import intercepts
 from mercer.solvers._solution import snapshot, upper_diagonal
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo import SMO
 from mercer.solvers.smo._decomposition import DecompositionSMO
 from mercer.solvers.smo._early_stop import QuadraticForm, dual_bound
 from mercer.solvers.smo._gradient import LazyGradient, Settled
-from mercer.solvers.smo._mixture import mixed
+from mercer.solvers.smo._mixture import MixtureSettings, mixed
 from mercer.solvers.smo._sweep import sweep
 from tests.solvers.small import PROBLEMS, make_data, make_gram, small, solve
 
@@ -185,8 +186,10 @@ def test_the_dual_value_of_a_sweep_is_known_though_f_is_out_of_date():
         assert run.model.gradient.is_complete
 
 
+@pytest.mark.parametrize("points", [400, 200], ids=["all points", "some points"])
 @pytest.mark.parametrize("name", ONE_INTERCEPT)
-def test_a_mixture_is_no_worse_than_either_model(name):
+def test_a_mixture_is_no_worse_than_the_models(name, points):
+    """In a search on some points only not worse than the first one, with its own intercept."""
     problem = PROBLEMS[name](y, t, w)
     known = []
     for C in (0.2, 1.0):
@@ -196,7 +199,7 @@ def test_a_mixture_is_no_worse_than_either_model(name):
         gradient.update(np.zeros_like(run.beta))
         gradient.set_exact(np.arange(len(X)), f, error)
         known.append(Settled(run.beta, gradient))
-    state, b = mixed(problem, *known)
+    state, b = mixed(problem, *known, MixtureSettings(points=points))
     coef = problem.at_points(state.beta, len(X))
     assert (np.abs(state.gradient.f - K @ coef) <= state.gradient.error).all()
 
@@ -205,8 +208,13 @@ def test_a_mixture_is_no_worse_than_either_model(name):
         r = problem.target - problem.at_variables(K @ coef) - b
         return coef @ K @ coef / 2 + problem.losses(r).sum()
 
-    b = 0.0 if b is None else b[0]
+    if b is None:
+        b = intercepts(problem, state.beta, state.gradient.f)[0]
+    b = float(b[0]) if b.size else 0.0
     grid = np.linspace(-1, 1, 41) + b if problem.n_groups else [0.0]
+    if points < len(X):
+        own = intercepts(problem, known[0].beta, known[0].gradient.f)[0]
+        grid, known = [float(own[0]) if own.size else 0.0], known[:1]
     for each in known:
         assert primal(state, b) <= min(primal(each, x) for x in grid) * (1 + 1e-3)
 
