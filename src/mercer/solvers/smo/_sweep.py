@@ -37,6 +37,8 @@ def is_short_of_time(run: DecompositionSMO, seen: np.ndarray, stage_seconds: flo
     has_bound = run.gram.is_psd is True and not run.problem.is_hard
     if run.stopping.time_limit is None or run.active.all_rows is not None or not has_bound:
         return False
+    if seen.size < run.settings.sweep_part * run.n:
+        return False
     growth, remaining = run.settings.sample_growth, run.stopping.remaining
     support = int(np.count_nonzero(run.beta))
     if growth * seen.size >= run.n:  # all points, and to a smaller tolerance
