@@ -25,6 +25,9 @@ def test_search_has_the_scores_of_the_one_in_memory(client, rows):
     assert model.best_score_ == pytest.approx(local.best_score_)
     assert model.certificate_.status.is_solved
     assert mercer.verify(model.best_estimator_, X, y).status.is_solved
+    values = model.decision_function(da.from_array(X, chunks=(70, 5)))
+    assert isinstance(values, da.Array)
+    np.testing.assert_array_equal(values, model.best_estimator_.decision_function(X))
     with pytest.raises(ValueError, match=r"joint_size=0\.001.*search on a sample"):
         SVCCV(**grid, joint_size=0.001).fit(da.from_array(X, chunks=(70, 5)), y)
 

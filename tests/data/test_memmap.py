@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from mercer import SVC, KernelRidge
 from mercer.data import Batches, Parquet, to_memmap
+from mercer.exceptions import FileError
 
 X = np.random.default_rng(0).normal(size=(500, 4))
 Y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
@@ -72,6 +73,22 @@ def test_types_and_errors(tmp_path):
         to_memmap(X[:0], tmp_path)
     with pytest.raises(ValueError, match="rows 200 and on have the shape"):
         to_memmap(Batches([(X[:200], Y[:200]), (X[200:, :3], Y[200:])]), tmp_path)
+
+
+def test_what_a_source_raises_is_no_error_of_the_new_file(tmp_path):
+    """It was said of the file that it cannot be written."""
+    source = _parquet(tmp_path)
+    with pytest.raises(ValueError, match=r'^y is for arrays.*Parquet\("rows.parquet", target'):
+        to_memmap(source, tmp_path / "new", "y")
+    with pytest.raises(ValueError, match="which column is the target") as caught:
+        to_memmap(tmp_path / "rows.parquet", tmp_path / "new")
+    assert "written" not in str(caught.value)
+    chunks = _dask(tmp_path)
+    with pytest.raises(ValueError, match=r"^the number of rows of Array is not known"):
+        to_memmap(chunks[chunks[:, 0] > 0], tmp_path / "new")
+    (tmp_path / "taken" / "X.npy").mkdir(parents=True)
+    with pytest.raises(FileError, match=r"X\.npy: cannot be written"):
+        to_memmap(X, tmp_path / "taken")
 
 
 LOW = {"gamma": 0.5, "approximation": "nystroem", "n_components": 20, "random_state": 0}

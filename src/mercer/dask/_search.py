@@ -130,6 +130,10 @@ class_weight, fit_intercept, loss
                 (_, self.best_estimator_), *_ = rounds.run(lambda: _search(rounds, [cell]))
         return self
 
+    def decision_function(self, X: Any) -> Any:
+        """Decision values of the best estimator; of a Dask collection a lazy Dask array."""
+        return self._or_by_chunks("decision_function", X)
+
     def _cells(self) -> list[Any]:
         """One search for each kernel and γ."""
         is_list = isinstance(self.kernel, (list, tuple))

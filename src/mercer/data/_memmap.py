@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -72,9 +74,31 @@ def to_memmap(
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     is_array = hasattr(source, "shape") and hasattr(source, "dtype")
+    if y is not None and not is_array:
+        raise ValueError(
+            "y is for arrays: the targets of a stream are its own, as in "
+            'mercer.data.Parquet("rows.parquet", target="label").'
+        )
     batches = _slices(source, y, batch_bytes) if is_array else _stream(source)
-    targets, name = [], path / "X.npy"
-    with as_file_errors(str(name), "cannot be written"), open(name, "wb") as file:
+    name = path / "X.npy"
+    n, labels = _write_rows(batches, name, dtype)
+    if labels is not None and labels.shape[0] != n:
+        raise ValueError(f"{labels.shape[0]:,} targets were given for {n:,} rows.")
+    return np.load(name, mmap_mode="r"), labels
+
+
+def _write_rows(
+    batches: Iterator[tuple[Any, Any]], name: Path, dtype: Any
+) -> tuple[int, np.ndarray | None]:
+    """The number of rows, and the targets that come with them.
+
+    Only what fails in writing is an error of the file: what a source raises goes through.
+    """
+    targets: list[np.ndarray] = []
+    writing = partial(as_file_errors, str(name), "cannot be written")
+    with ExitStack() as stack:
+        with writing():
+            file = stack.enter_context(open(name, "wb"))
         d, n, kind = None, 0, None if dtype is None else _float(np.dtype(dtype))
         for X, part in batches:
             X = X.toarray() if sp.issparse(X) else np.asarray(X)
@@ -82,21 +106,21 @@ def to_memmap(
                 raise ValueError(f"rows {n:,} and on have the shape {X.shape}, not (…, {d}).")
             if kind is None:
                 kind = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-            if d is None:
-                d = X.shape[1]
-                _write_header(file, kind, (0, d))
-            file.write(np.ascontiguousarray(X, kind).data)
+            with writing():
+                if d is None:
+                    d = X.shape[1]
+                    _write_header(file, kind, (0, d))
+                file.write(np.ascontiguousarray(X, kind).data)
             n += X.shape[0]
             if part is not None:
                 targets.append(np.asarray(part))
         if d is None or kind is None:
             raise ValueError("the source has no rows.")
-        file.seek(0)
-        _write_header(file, kind, (n, d))
-    labels = np.concatenate(targets) if targets else None
-    if labels is not None and labels.shape[0] != n:
-        raise ValueError(f"{labels.shape[0]:,} targets were given for {n:,} rows.")
-    return np.load(name, mmap_mode="r"), labels
+        with writing():
+            file.seek(0)
+            _write_header(file, kind, (n, d))
+            file.flush()
+    return n, np.concatenate(targets) if targets else None
 
 
 def _float(dtype: np.dtype) -> np.dtype:

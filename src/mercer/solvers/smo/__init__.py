@@ -10,6 +10,8 @@ paths/                      many related problems on one Gram: paths along C, fo
 _free_variable_newton.py    Newton steps on the free variables, for ill-conditioned K
 _decomposition.py           larger problems: decomposition and shrinking
 _early_stop.py              the answer of a decomposition that was stopped
+_sweep.py                   one pass over the points of no sample, where time is short
+_mixture.py                 the mixture of two models with the smallest primal value
 _block_update.py            working sets, one after the other
 _shrinking.py               active points, and the kernel rows kept for them
 _gradient.py                f = Kβ at all points with its error bound

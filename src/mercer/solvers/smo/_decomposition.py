@@ -39,11 +39,12 @@ from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._block_update import BlockUpdate, block_buffers
-from mercer.solvers.smo._early_stop import Settled, finish_early, result_now
-from mercer.solvers.smo._gradient import LazyGradient
+from mercer.solvers.smo._early_stop import finish_early, result_now
+from mercer.solvers.smo._gradient import LazyGradient, Settled
 from mercer.solvers.smo._pair_update import LANE, PairFlags
 from mercer.solvers.smo._settings import SMOSettings
 from mercer.solvers.smo._shrinking import ActiveSet
+from mercer.solvers.smo._sweep import is_short_of_time, sweep
 from mercer.solvers.smo._working_set import Subproblem, growing_samples, set_difference
 
 __all__ = ["DecompositionSMO"]
@@ -97,12 +98,14 @@ class DecompositionSMO:
         self.score = np.zeros(self.n)  # of each point when it was last up to date
         self.watch = HardMarginWatch(problem, gram)
         self.active = ActiveSet(gram, self.gradient, cache_bytes, shrinking, settings)
-        # For an early stop: the last settled β, and seconds kept for computing its f at all points.
+        # For an early stop: the last settled β, seconds for its f at all points, β before a sweep.
         self.settled: Settled | None = None
         self.reserve = 0.0
+        self.model: Settled | None = None
+        self.b: np.ndarray | None = None  # intercepts of the solution, where they are chosen
         self.sample_starts: list[np.ndarray] = []  # β before each sample
         self.reached: np.ndarray | None = None  # the last β, where the solution is an earlier one
-        self.lower = -np.inf  # a bound of its dual value then
+        self.lower = -np.inf  # of the optimum: from β that are not kept
         self.certificate_seconds = 0.0
         self.steps = self.rounds = self.flags = 0
         self.is_stuck = False
@@ -117,10 +120,16 @@ class DecompositionSMO:
         # Smaller where reconstructing f from the first sample would exceed its time budget.
         affordable = int(s.reconstruction_seconds / (2 * s.seconds_per_value * self.n))
         smallest = self.n if self.beta.any() else min(s.first_sample, max(affordable, LANE))
+        began = self.stopping.seconds
         for sample in growing_samples(self.n, smallest, s.sample_growth):
+            now = self.stopping.seconds
+            if seen.size and is_short_of_time(self, seen, now - began):
+                sweep(self, seen)
+                seen, sample = seen[:0], np.arange(self.n)
+            began = now
             self.active.add_points(set_difference(sample, seen, self.n), self.beta)
             seen = sample
-            if not self._must_stop():
+            if not self.must_stop():
                 solve = self._solve_sample if sample.size < self.n else self._solve_all
                 solve()
             if self.status is not None:
@@ -137,9 +146,9 @@ class DecompositionSMO:
     def _solve_sample(self) -> None:
         """Solve the points seen so far to low accuracy; inactive ones are not re-checked."""
         self.sample_starts.append(self.beta.copy())
-        violation, score = self._scores(self._subproblem(self.gradient.up_to_date()))
+        violation, score = self.scores(self.subproblem(self.gradient.up_to_date()))
         rows = self.active.activate(None, score, self.beta)
-        self._solve_active(rows, self.settings.sample_tol * violation)
+        self.solve_active(rows, self.settings.sample_tol * violation)
         if self.status is None:
             self.settled = Settled(self.beta.copy(), self.gradient.copy())
         self._keep_time(self.gradient.seconds_for(self.n * np.count_nonzero(self.beta)))
@@ -156,11 +165,11 @@ class DecompositionSMO:
         best, waited, goal, tol = np.inf, 0, 0.0, self.tol
         if self.gap_tol is not None:
             tol = max(tol, s.first_gap_tol)
-        while not self._must_stop():
+        while not self.must_stop():
             if self.is_stuck:
                 self.gradient.reconstruct(self.beta)
                 self.gradient.recompute(self.beta, np.arange(self.n))
-            violation, score = self._scores(self._subproblem(self.gradient.up_to_date()))
+            violation, score = self.scores(self.subproblem(self.gradient.up_to_date()))
             self.settled = Settled(self.beta.copy(), self.gradient.copy())
             self._keep_time(self.gradient.seconds_to_reconstruct(self.beta))
             if violation <= tol:
@@ -194,7 +203,7 @@ class DecompositionSMO:
         s = self.settings
         least = s.least_tol_factor * self.tol
         if self.gap_tol is None and tol > least:
-            gap = self._subproblem(np.arange(self.n)).relative_gap()
+            gap = self.subproblem(np.arange(self.n)).relative_gap()
             reduced = s.reduced_tol(tol, self.tol, gap)
             if reduced < tol:  # many small violations
                 return reduced
@@ -226,13 +235,13 @@ class DecompositionSMO:
         """
         while True:
             tol = max(goal, self.settings.active_tol * violation)
-            self._solve_active(rows, tol)
+            self.solve_active(rows, tol)
             if tol <= goal or self.is_stuck or self.status is not None:
                 return rows
-            violation, score = self._scores(self._subproblem(rows.columns))
+            violation, score = self.scores(self.subproblem(rows.columns))
             rows = self.active.shrink(rows, score, self.beta)
 
-    def _must_stop(self) -> bool:
+    def must_stop(self) -> bool:
         """Check the limits; sets the status."""
         if self.flags & PairFlags.UNBOUNDED:
             self.status = Status.NOT_SEPARABLE
@@ -246,12 +255,12 @@ class DecompositionSMO:
 
     # ---- active points ----------------------------------------------------------------------
 
-    def _subproblem(self, columns: np.ndarray) -> Subproblem:
+    def subproblem(self, columns: np.ndarray) -> Subproblem:
         """The variables of some points."""
         f, sums = self.gradient.f, self.gradient.sums
         return Subproblem.of(self.problem, self.row, self.group, columns, self.beta, f, sums)
 
-    def _scores(self, sub: Subproblem) -> tuple[float, np.ndarray]:
+    def scores(self, sub: Subproblem) -> tuple[float, np.ndarray]:
         """The violation, and the score of each point (−∞: not among these)."""
         violation, score = sub.scores()
         by_point = np.full(self.n, -np.inf)
@@ -259,10 +268,10 @@ class DecompositionSMO:
         self.score[sub.columns] = score
         return violation, by_point
 
-    def _solve_active(self, rows: RowCache, tol: float) -> None:
+    def solve_active(self, rows: RowCache, tol: float) -> None:
         """Working sets among the cache's columns until their violation is at most ``tol``."""
         s = self.settings
-        sub = self._subproblem(rows.columns)
+        sub = self.subproblem(rows.columns)
         update = BlockUpdate(sub, rows, self.buffers, self.problem.row is not None, s)
         best, best_round = np.inf, self.rounds
         patience = s.max_idle_working_sets + sub.variables.size // update.size
@@ -271,7 +280,7 @@ class DecompositionSMO:
             if violation < _PROGRESS * best:
                 best, best_round = violation, self.rounds
             self.is_stuck = self.rounds - best_round > patience
-            if violation <= tol or self.is_stuck or self._must_stop():
+            if violation <= tol or self.is_stuck or self.must_stop():
                 break
             self._report(violation, sub)
             inner_tol = max(s.working_set_tol * violation, s.least_working_set_tol * tol)
@@ -310,7 +319,7 @@ class DecompositionSMO:
         what it adds to primal value and gap is against the gap.
         """
         s = self.settings
-        sub = self._subproblem(np.arange(self.n))
+        sub = self.subproblem(np.arange(self.n))
         error = np.minimum(self.gradient.error, _LARGE_ERROR)
         gap, more = sub.gap(error)
         is_support = self.gradient.coefficients(np.abs(self.beta)) > 0

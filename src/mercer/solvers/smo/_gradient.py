@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from mercer.gram._machine import pieces
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers.smo._settings import SMOSettings
 
-__all__ = ["LazyGradient"]
+__all__ = ["LazyGradient", "Settled"]
 
 # The sums of the bound are float32: rounding of up to 1e6 updates changes them by less than this
 # factor.
@@ -148,6 +149,9 @@ class LazyGradient:
         outdated, self._outdated = self._outdated, []
         for points, last in outdated:
             waits = np.zeros(points.size, bool) if may_wait is None else may_wait[points]
+            if waits.all():
+                self._outdated.append((points, last))
+                continue
             now = points[~waits]
             before, began = (self.f[now], self.sums[now]), time.perf_counter()
             count = self._add(self.f, self.sums, now, beta - last, self.is_stopped)
@@ -201,3 +205,20 @@ class LazyGradient:
         rows = np.flatnonzero(coef)
         self.gram.accumulate(f, at, rows, coef[rows], np.float32, stop, sums)
         return at.size * rows.size
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A β with its f = Kβ, which may be out of date at shrunk points."""
+
+    beta: np.ndarray
+    gradient: LazyGradient
+
+    def copy(self) -> Settled:
+        """The same, with f of its own."""
+        return Settled(self.beta, self.gradient.copy())
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes to bring f up to date, about."""
+        return self.gradient.seconds_to_reconstruct(self.beta)

@@ -84,6 +84,16 @@ class SMOSettings:
         Time budget for reconstructing f at all points after an early stop.
     reserved_fraction : float
         At most this fraction of a time limit is kept for that in addition.
+    least_block, blocks_of_sweep : int
+        Points of a block of a pass over the points of no sample, and blocks of a pass, at most.
+    sweep_overhead : float
+        Time of such a pass, relative to that of its kernel values, about.
+    sweep_part : float
+        The sample before such a pass has at least this part of the points: the pass improves the
+        dual value, not the model, which a larger sample would.
+    sweep_excess : float
+        No such pass where other points raise the primal value of the sample's model by more than
+        this fraction: no dual value makes its gap small.
     max_idle_working_sets : int
         Working sets without progress, beyond one pass over all active variables, after which f is
         recomputed in float64: float32 rows may be at their limit.
@@ -142,6 +152,11 @@ class SMOSettings:
     error_of_gap: float = 0.05
     reconstruction_seconds: float = 0.3
     reserved_fraction: float = 0.1
+    least_block: int = 2048
+    blocks_of_sweep: int = 32
+    sweep_overhead: float = 1.0
+    sweep_part: float = 0.24
+    sweep_excess: float = 0.1
     max_idle_working_sets: int = 150
     max_idle_rounds: int = 8
     seconds_per_value: float = 0.75e-9
