@@ -230,6 +230,9 @@ class Decoder:
     def _random(self, node: dict) -> Any:
         state = self(node["random"])
         bits = _BIT_GENERATORS[state["bit_generator"]]()
+        key = bits.state["state"].get("key")  # of MT19937; NumPy does not check the place in it
+        if key is not None and not 0 <= state["state"]["pos"] <= key.size:
+            raise ValueError("the random generator is beyond the end of its state")
         if node["legacy"]:
             random = np.random.RandomState(bits)
             random.set_state(state)

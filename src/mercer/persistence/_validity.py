@@ -37,6 +37,7 @@ class FileLimits:
     threads: int = 4096  # n_jobs
     power: int = 10_000  # integer parameters of kernels, such as a degree
     tried_columns: int = 10_000_000  # of the row of zeros on which a model is tried
+    polynomial_columns: int = 1_000_000  # that PolynomialFeatures makes, one after the other
     graph_nodes: int = 50_000_000  # of all graphs, but for nodes of edges: nothing else holds them
     text_characters: int = 1 << 26  # of an array, where each text takes the space of the longest
     memory_ratio: float = 0.25  # of the computer's memory, for the weights of a linear kernel
@@ -59,6 +60,8 @@ def check_before(cls: type, parameters: Mapping[str, Any], state: Mapping[str, A
     for kernel in (parameters.get("kernel"), state.get("kernel_")):
         if isinstance(kernel, Kernel):
             _check_kernel(kernel)
+    if cls.__name__ == "PolynomialFeatures":
+        _check_polynomials(cls, parameters, state)
     for name in REQUIRED.get(cls.__name__, ()):
         if name not in state:
             raise ValueError(f"it has no {name}")
@@ -73,6 +76,21 @@ def check_before(cls: type, parameters: Mapping[str, Any], state: Mapping[str, A
         raise ValueError("estimator_ is neither an SVC nor an SVR")
     _check_certificates(state)
     _check_relations(state, sizes)
+
+
+def _check_polynomials(cls: type, parameters: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """The columns that are made are as many as the parameters say, and not too many."""
+    degree, d = parameters["degree"], state["n_features_in_"]
+    ends = degree if isinstance(degree, tuple) else (degree,)
+    if not all(_is_size(end) and end <= LIMITS.power for end in ends):
+        raise ValueError(f"degree={degree!s:.40} of polynomials is none, or too large")
+    if not _is_size(d) or d > LIMITS.polynomial_columns:
+        raise ValueError(f"polynomials of {d!s:.40} columns are too many")
+    counted = vars(cls(**parameters).fit(np.zeros((1, d))))
+    if any(counted[name] != state[name] for name in counted.keys() & state.keys()):
+        raise ValueError("the polynomials do not fit their degree")
+    if max(value for value in counted.values() if _is_size(value)) > LIMITS.polynomial_columns:
+        raise ValueError("there are too many polynomials")
 
 
 def _known_sizes(state: Mapping[str, Any]) -> dict[str, int]:

@@ -1,0 +1,114 @@
+"""Files that were made to do harm: each is refused in a line, without much time or memory."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+import mercer
+from mercer.exceptions import FileError
+from mercer.persistence import _container as container
+from mercer.persistence import read_libsvm
+
+X = np.random.default_rng(5).normal(size=(30, 3)).round(2)
+Y = np.arange(30) % 2
+
+
+def change(path, where, value):
+    """Put a value into the header of a model file, with a checksum that fits."""
+    metadata, tensors = container.read_tensors(path)
+    header = json.loads(metadata["mercer"])
+    place = header
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = value
+    container.write_tensors(path, {"mercer": json.dumps(header)}, tensors)
+
+
+def test_an_array_of_a_million_sides_is_refused_at_once(tmp_path):
+    """Their product has 60 million bits, and takes hours."""
+    entry = {"dtype": "F64", "shape": [10**18] * 1_000_000, "data_offsets": [0, 0]}
+    table = json.dumps({"x": entry}).encode()
+    (tmp_path / "m").write_bytes(len(table).to_bytes(8, "little") + table)
+    with pytest.raises(FileError, match=r"^[^\n]{0,500}$"):
+        mercer.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("place", [625, 10**8, -1])
+def test_a_random_generator_beyond_its_state(place, tmp_path):
+    """NumPy takes any place, and reads memory that is not its own."""
+    path = tmp_path / "m"
+    mercer.save(mercer.SVC(random_state=np.random.RandomState(0)).fit(X, Y), path)
+    state = json.loads(container.read_tensors(path)[0]["mercer"])["parameters"]["random_state"]
+    parts = dict(map(tuple, state["random"]["dict"]))["state"]["dict"]
+    inner = next(i for i, (name, _) in enumerate(parts) if name == "pos")
+    outer = [name for name, _ in state["random"]["dict"]].index("state")
+    where = ("parameters", "random_state", "random", "dict", outer, 1, "dict", inner, 1)
+    change(path, where, place)
+    with pytest.raises(FileError, match="beyond the end of its state"):
+        mercer.load(path)
+
+
+@pytest.mark.parametrize("version", [0, -3, True, 2.0, "2", None])
+def test_versions_that_were_never_written(version, tmp_path):
+    mercer.save(mercer.SVC().fit(X, Y), tmp_path / "m")
+    change(tmp_path / "m", ("version",), version)
+    with pytest.raises(FileError, match="not a model of Mercer"):
+        mercer.load(tmp_path / "m")
+
+
+def test_columns_that_a_line_of_libsvm_states(tmp_path):
+    """20,000,000 columns in a file of a hundred bytes: nothing is made for each of them."""
+    text = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\n"
+    path = tmp_path / "wide.model"
+    path.write_text(text + "nr_sv 1 1\nSV\n1 20000000:3\n-1 1:5\n")
+    tracemalloc.start()
+    try:
+        model, _ = read_libsvm(path)
+        W = model.coef_
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+    assert sp.issparse(W)
+    assert W.shape == (1, 20_000_000)
+    np.testing.assert_array_equal(W.indices, [0, 19_999_999])
+    np.testing.assert_array_equal(W.data, [5.0, -3.0])  # of class 1 minus class -1, turned
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("state", "_max_degree"), 10**9, "do not fit their degree"),
+        (("state", "_n_out_full"), 2**31, "do not fit their degree"),
+        (("state", "n_features_in_"), 10**12, "too many"),
+        (("parameters", "degree"), 10**9, "too large"),
+        (("parameters", "degree"), {"tuple": [2, 10**9]}, "too large"),
+        (("parameters", "degree"), -1, "too large"),
+    ],
+)
+def test_polynomials_that_a_pipeline_states(place, value, said, tmp_path):
+    """A degree of 10⁹ is as many passes over the columns."""
+    path = tmp_path / "m"
+    mercer.save(make_pipeline(PolynomialFeatures(2), mercer.LinearSVC()).fit(X[:, :1], Y), path)
+    mercer.load(path)
+    change(path, ("steps", 0, 1, *place), value)
+    with pytest.raises(FileError, match=said):
+        mercer.load(path)
+
+
+def test_polynomials_of_many_columns(tmp_path):
+    path = tmp_path / "m"
+    mercer.save(make_pipeline(PolynomialFeatures(2), mercer.LinearSVC()).fit(X, Y), path)
+    change(path, ("steps", 0, 1, "parameters", "degree"), 1000)
+    many = PolynomialFeatures(1000).fit(X)  # 1.7e8 columns
+    for name in ("_max_degree", "_n_out_full", "n_output_features_"):
+        change(path, ("steps", 0, 1, "state", name), getattr(many, name))
+    with pytest.raises(FileError, match="too many polynomials"):
+        mercer.load(path)
