@@ -73,7 +73,9 @@ CASES = {
     "SVC two classes": lambda: _fitted(
         make_pipeline(StandardScaler(), mercer.SVC(C=10)), *load_breast_cancer(return_X_y=True)
     ),
-    "SVC names": lambda: _fitted(mercer.SVC(decision_function_shape="ovo"), *_iris(["setosa", 'say "x"@', "größe"])),
+    "SVC names": lambda: _fitted(
+        mercer.SVC(decision_function_shape="ovo"), *_iris(["setosa", 'say "x"@', "größe"])
+    ),
     "SVC ten classes": lambda: _fitted(mercer.SVC(gamma=0.001), *_digits()),
     "SVC ties": lambda: _fitted(mercer.SVC(gamma=0.02, break_ties=True), *_digits()),
     "SVC linear, far away": lambda: _fitted(
