@@ -14,7 +14,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import mercer
 from mercer.exceptions import FileError
 from mercer.persistence import _container as container
-from mercer.persistence import read_libsvm
+from mercer.persistence import read_liblinear, read_libsvm
 
 X = np.random.default_rng(5).normal(size=(30, 3)).round(2)
 Y = np.arange(30) % 2
@@ -79,7 +79,7 @@ def test_columns_that_a_line_of_libsvm_states(tmp_path):
     assert sp.issparse(W)
     assert W.shape == (1, 20_000_000)
     np.testing.assert_array_equal(W.indices, [0, 19_999_999])
-    np.testing.assert_array_equal(W.data, [5.0, -3.0])  # of class 1 minus class -1, turned
+    np.testing.assert_array_equal(W.data, [-5.0, 3.0])  # Σ c z; class 1 is the positive one
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,62 @@ def test_polynomials_of_many_columns(tmp_path):
         change(path, ("steps", 0, 1, "state", name), getattr(many, name))
     with pytest.raises(FileError, match="too many polynomials"):
         mercer.load(path)
+
+
+HEAD = "svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\nSV\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("label 1 -1", "label 1.5 -1"),
+        ("nr_class 2", "nr_class 2.25"),
+        ("nr_sv 1 1", "nr_sv 1.5 .5"),
+        ("gamma 1", "gamma 1_0"),
+        ("gamma 1", "gamma ١"),
+        ("0.5 1:1 2:4", "0.5 1:1_0"),
+        ("0.5 1:1 2:4", "0.5 ١:1"),
+        ("0.5 1:1 2:4", "0.5 2:4 1:1"),
+        ("0.5 1:1 2:4", "0.5 1:4 1:1"),
+        ("0.5 1:1 2:4", "0.5 0:1"),
+    ],
+)
+def test_what_libsvms_own_programs_read_otherwise(old, new, tmp_path):
+    """fscanf of %d ends at the point, and its sums over indices that do not rise are others."""
+    text = HEAD + "0.5 1:1 2:4\n-0.5 1:3\n"
+    path = tmp_path / "m.model"
+    path.write_text(text)
+    read_libsvm(path)
+    path.write_text(text.replace(old, new))
+    with pytest.raises(FileError, match=r"numbers, got|no support vector"):
+        read_libsvm(path)
+
+
+@pytest.mark.parametrize("word", ["label 1 2.5", "nr_feature 1.5", "bias 1_0", "nr_class 2.5"])
+def test_what_liblinears_own_programs_read_otherwise(word, tmp_path):
+    lines = ["solver_type L2R_LR", "nr_class 2", "label 1 2", "nr_feature 1", "bias -1", "w", "2"]
+    path = tmp_path / "m.model"
+    path.write_text("\n".join(lines) + "\n")
+    read_liblinear(path)
+    changed = [word if line.split()[0] == word.split()[0] else line for line in lines]
+    path.write_text("\n".join(changed) + "\n")
+    with pytest.raises(FileError, match="numbers, got"):
+        read_liblinear(path)
+
+
+def test_many_classes_without_support_vectors(tmp_path):
+    """600 classes have 179,700 pairs in half a megabyte: 860 MB to count their votes by dense
+    matrices, and 4 GB for 1,000 classes."""
+    k, path = 600, tmp_path / "m.model"
+    head = f"svm_type c_svc\nkernel_type linear\nnr_class {k}\nlabel {' '.join(map(str, range(k)))}"
+    rho = "0 " * (k * (k - 1) // 2 - 1) + "1"  # the last pair: f = −1, its second class wins
+    path.write_text(f"{head}\nnr_sv {'0 ' * k}\nrho {rho}\nSV\n")
+    tracemalloc.start()
+    try:
+        model, _ = read_libsvm(path)
+        label = model.predict(sp.csr_matrix((1, 1)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000_000
+    assert label == k - 1  # f = 0 is a win of the second class: the last class wins all its pairs
