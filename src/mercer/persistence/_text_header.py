@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from mercer.exceptions import FileError
 
 __all__ = ["as_numbers", "begins_with", "read_header", "require_keys"]
 
-# Keys of either program whose values it reads as whole numbers.
+# Keys of either program whose values it reads as whole numbers of 32 bits.
 WHOLE = {"degree", "label", "nr_class", "nr_feature", "nr_sv", "total_sv"}
 
 
@@ -29,6 +30,10 @@ def as_numbers(words: list[str]) -> list[float]:
     if "_" in text or not text.isascii():
         raise ValueError("no numbers")
     return [float(word) for word in words]
+
+
+def _is_whole(value: float) -> bool:
+    return value.is_integer() and abs(value) < 1 << 31
 
 
 def read_header(
@@ -52,7 +57,7 @@ def read_header(
         if key in numbers:
             try:
                 header[key] = as_numbers(words)
-                if key in WHOLE and not all(map(float.is_integer, header[key])):
+                if not all(map(_is_whole if key in WHOLE else math.isfinite, header[key])):
                     raise ValueError
             except ValueError:
                 kind = "whole numbers" if key in WHOLE else "numbers"

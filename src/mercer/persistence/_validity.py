@@ -22,7 +22,8 @@ from mercer.certificates._certificate import Certificate
 from mercer.certificates._residuals import EigenCertificate, RidgeCertificate
 from mercer.estimators.mkl._joint_gap import JointCertificate
 from mercer.gram._machine import memory_bytes
-from mercer.kernels import Callable, Kernel, Linear, Precomputed
+from mercer.kernels import Callable, Graph, Kernel, Linear, Precomputed
+from mercer.kernels.tables._table import Table
 from mercer.persistence._model_arrays import ATTRIBUTES, PARTS, REQUIRED, SHARED, Array
 
 __all__ = ["LIMITS", "check_before", "check_text_size", "try_model"]
@@ -38,7 +39,9 @@ class FileLimits:
     power: int = 10_000  # integer parameters of kernels, such as a degree
     tried_columns: int = 10_000_000  # of the row of zeros on which a model is tried
     polynomial_columns: int = 1_000_000  # that PolynomialFeatures makes, one after the other
-    graph_nodes: int = 50_000_000  # of all graphs, but for nodes of edges: nothing else holds them
+    graph_nodes: int = 1_000_000  # of all graphs, but for nodes of edges: nothing else holds them
+    tried_work: float = 1e7  # operations of a value between objects, about, on which one is tried
+    step_work: float = 1e5  # of a step of those that a parameter of a kernel counts, at the least
     text_characters: int = 1 << 26  # of an array, where each text takes the space of the longest
     memory_ratio: float = 0.25  # of the computer's memory, for the weights of a linear kernel
 
@@ -321,10 +324,29 @@ def _holds_objects(expansion: Expansion) -> bool:
     return expansion.support.are_objects and expansion.support.n > 0
 
 
+def _work(expansion: Any) -> float:
+    """About the operations of a value of an object: products of sizes, for each step of a kernel.
+
+    Values of large objects take more time than the size of a file suggests.
+    """
+    parts = expansion.kernel.get_params(deep=True).values()
+    rows = expansion.support.X
+    sizes = [1] if isinstance(rows, Table) else [_size(item) for item in rows]
+    of_graphs = sum(float(part.n) ** 3 for part in parts if isinstance(part, Graph))
+    steps = max((part for part in parts if isinstance(part, int)), default=1)
+    return of_graphs + steps * max(float(sum(sizes)) * max(sizes), LIMITS.step_work)
+
+
+def _size(item: Any) -> int:
+    if isinstance(item, Graph):
+        return int(item.n) + len(item.edges)
+    return max(len(item), 1) if isinstance(item, (str, bytes, list, tuple, np.ndarray)) else 1
+
+
 def try_model(model: Any) -> None:
     """Compute the values of a row of zeros (of objects: the first one that the model holds).
 
-    What fails there would fail for any row.
+    What fails there would fail for any row. Objects whose values take long are not tried.
     """
     d = getattr(model, "n_features_in_", None)
     expansion = getattr(getattr(model, "best_estimator_", model), "expansion_", None)
@@ -334,6 +356,8 @@ def try_model(model: Any) -> None:
     if (d is None and not holds_objects) or any(map(_has_function, kernels)):
         return
     if d is not None and d > LIMITS.tried_columns:
+        return
+    if holds_objects and _work(expansion) > LIMITS.tried_work:
         return
     is_sparse = sp.issparse(rows) or sp.issparse(getattr(model, "_rows", None))
     row: Any = rows[:1] if holds_objects else np.zeros((1, d or 0))
