@@ -13,6 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import mercer
 from mercer.exceptions import FileError
+from mercer.kernels import Diffusion, Graph, WeisfeilerLehman
 from mercer.persistence import _container as container
 from mercer.persistence import read_liblinear, read_libsvm
 
@@ -171,3 +172,32 @@ def test_many_classes_without_support_vectors(tmp_path):
         tracemalloc.stop()
     assert peak < 100_000_000
     assert label == k - 1  # f = 0 is a win of the second class: the last class wins all its pairs
+
+
+RING = Graph(6, [[i, (i + 1) % 6] for i in range(6)])
+
+
+@pytest.mark.parametrize("n", [2_000_000, 10**12, 2**62])
+def test_nodes_that_nothing_but_a_number_holds(n, tmp_path):
+    path = tmp_path / "m"
+    kernel = WeisfeilerLehman(depth=1)
+    mercer.save(mercer.SVC(kernel=kernel).fit([RING, Graph(2, [[0, 1]])] * 3, [0, 1] * 3), path)
+    metadata, tensors = container.read_tensors(path)
+    name = next(name for name in tensors if name.endswith(".n"))
+    tensors[name] = np.array([n, *tensors[name][1:]])
+    container.write_tensors(path, {"mercer": metadata["mercer"]}, tensors)
+    with pytest.raises(FileError, match="nodes without edges"):
+        mercer.load(path)
+
+
+def test_values_of_large_objects_are_not_tried(tmp_path):
+    """A kernel on 3,000 nodes, of which six have edges: its matrix takes seconds, its file 5 kB."""
+    path = tmp_path / "m"
+    model = mercer.SVC(kernel=Diffusion(RING)).fit(list(range(6)), [0, 0, 0, 1, 1, 1])
+    mercer.save(model, path)
+    for place in (("state", "kernel_"), ("state", "expansion_", "of", "kernel")):
+        change(path, (*place, "of", "graph", "of", "n"), 3000)
+    loaded = mercer.load(path)
+    assert loaded.kernel_.graph.n == 3000
+    for graph in (loaded.kernel_.graph, loaded.expansion_.kernel.graph):
+        assert "laplacian_spectrum" not in vars(graph)
