@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import tracemalloc
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import mercer
 from mercer.exceptions import FileError
-from mercer.kernels import Diffusion, Graph, WeisfeilerLehman
+from mercer.kernels import RBF, Diffusion, Graph, WeisfeilerLehman
 from mercer.persistence import _container as container
 from mercer.persistence import read_liblinear, read_libsvm
 
@@ -201,3 +203,20 @@ def test_values_of_large_objects_are_not_tried(tmp_path):
     assert loaded.kernel_.graph.n == 3000
     for graph in (loaded.kernel_.graph, loaded.expansion_.kernel.graph):
         assert "laplacian_spectrum" not in vars(graph)
+
+
+def test_what_is_saved_can_be_loaded_however_deep_it_is(tmp_path):
+    """A sum of 280 kernels one after the other ended in a RecursionError when it was saved."""
+
+    def sum_of(n):
+        return functools.reduce(operator.add, (RBF(0.01 * (i + 1)) for i in range(n)))
+
+    def deeper(calls):
+        return mercer.load(tmp_path / "m") if calls == 0 else deeper(calls - 1)
+
+    model = mercer.SVC(kernel=sum_of(190)).fit(X, Y)
+    mercer.save(model, tmp_path / "m")
+    again = deeper(60)  # the caller has a stack of its own
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    with pytest.raises(FileError, match=r"kernel_? is nested more than 200 deep; add many"):
+        mercer.save(mercer.SVC(kernel=sum_of(280)).fit(X, Y), tmp_path / "m")
