@@ -36,7 +36,7 @@ class FileLimits:
     """What a file may ask for; ``nesting`` is what is written."""
 
     threads: int = 4096  # n_jobs
-    nesting: int = 200  # objects within objects, such as kernels: Python's stack has 1,000 calls
+    nesting: int = 160  # objects within objects, such as kernels: Python's stack has 1,000 calls
     power: int = 10_000  # integer parameters of kernels, such as a degree
     tried_columns: int = 10_000_000  # of the row of zeros on which a model is tried
     polynomial_columns: int = 1_000_000  # that PolynomialFeatures makes, one after the other
