@@ -328,12 +328,15 @@ def _holds_objects(expansion: Expansion) -> bool:
 def _work(expansion: Any) -> float:
     """About the operations of a value of an object: products of sizes, for each step of a kernel.
 
-    Values of large objects take more time than the size of a file suggests.
+    Values of large objects take more time than the size of a file suggests; those of graphs may
+    need a matrix of all nodes and its eigenvalues.
     """
     parts = expansion.kernel.get_params(deep=True).values()
     rows = expansion.support.X
-    sizes = [1] if isinstance(rows, Table) else [_size(item) for item in rows]
-    of_graphs = sum(float(part.n) ** 3 for part in parts if isinstance(part, Graph))
+    items = [] if isinstance(rows, Table) else list(rows)
+    sizes = [1, *map(_size, items)]
+    graphs = [item for item in (*parts, *items) if isinstance(item, Graph)]
+    of_graphs = max((float(graph.n) ** 3 for graph in graphs), default=0.0)
     steps = max((part for part in parts if isinstance(part, int)), default=1)
     return of_graphs + steps * max(float(sum(sizes)) * max(sizes), LIMITS.step_work)
 
