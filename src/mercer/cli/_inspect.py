@@ -217,12 +217,15 @@ def _weights(model: Any, schema: Schema | None, top: int) -> dict[str, float]:
         coef = model.coef_
     except AttributeError:
         return {}
-    coef = coef if sp.issparse(coef) else np.atleast_2d(np.asarray(coef))
     # Of a model file of a few bytes there may be a billion columns, nearly all without a weight.
-    at = np.unique(coef.indices) if sp.issparse(coef) else np.arange(coef.shape[1])
-    used = coef[:, at].toarray() if sp.issparse(coef) else coef
+    if sp.issparse(coef):
+        at = np.unique(coef.indices)
+        used = coef[:, at].toarray()
+    else:
+        used = np.atleast_2d(np.asarray(coef))
+        at = np.arange(used.shape[1])
     size = np.abs(used).sum(axis=0)
-    value = used[0] if coef.shape[0] == 1 else size
+    value = used[0] if used.shape[0] == 1 else size
     names = schema.feature_names if schema else None
     return {
         names[at[j]] if names else f"column {at[j]}": float(value[j])
