@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 # libraries that are only imported.
 ALLOWED = re.compile(
     r"MIT|BSD|Apache|PSF|Python Software Foundation|ISC|HPND|MPL|Mozilla|Zlib|0BSD|Unlicense"
-    r"|LGPL|CNRI|public domain",
+    r"|LGPL|CNRI|CC0|public domain",
     re.IGNORECASE,
 )
 
@@ -29,7 +29,12 @@ def licence_of(name: str) -> str:
         if line.startswith("License ::")
     ]
     field = data.get("License-Expression") or ", ".join(classifiers) or data.get("License") or ""
-    return field.strip().splitlines()[0][:60] if field.strip() else "unknown"
+    return field.strip().splitlines()[0] if field.strip() else "unknown"
+
+
+def is_allowed(licence: str) -> bool:
+    """Whether each of the licences that hold together is on the list."""
+    return all(map(ALLOWED.search, re.split(r"\bAND\b", licence)))
 
 
 def needed(start: str, extras: set[str]) -> set[str]:
@@ -66,9 +71,9 @@ def main() -> int:
             licence = licence_of(name)
         except PackageNotFoundError:
             continue  # needed elsewhere: another system or Python
-        is_allowed = bool(ALLOWED.search(licence))
-        refused += not is_allowed
-        print(f"{'' if is_allowed else 'NOT ON THE LIST: '}{name}: {licence}")
+        is_listed = is_allowed(licence)
+        refused += not is_listed
+        print(f"{'' if is_listed else 'NOT ON THE LIST: '}{name}: {licence:.60}")
     return 1 if refused else 0
 
 

@@ -256,6 +256,16 @@ class Expansion:
             return W
         return W + self._linear_factor * self._coef_sums[:, None] * origin
 
+    def sparse_weights(self) -> sp.csr_matrix:
+        """The same of sparse rows as CSR: its size does not depend on the number of columns."""
+        whole = np.zeros((self.b.size, self.n_support))
+        for start, stop, outputs in self.blocks:
+            whole[outputs, start:stop] += self.coef[:, start:stop]
+        W = sp.csr_matrix(self._linear_factor * whole) @ self.support.X
+        W.eliminate_zeros()
+        W.sort_indices()
+        return W
+
     @property
     def _coef_sums(self) -> np.ndarray:
         """Σ c of every output, without rounding but the last one."""

@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer._threads import Workers, single_threaded_blas
 from mercer.gram import BlockedGram
@@ -35,6 +37,9 @@ __all__ = [
     "votes",
     "winner_is_certain",
 ]
+
+# Entries of a matrix that counts votes of pairs of up to some 128 classes.
+_MOST_DENSE_VOTES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +197,19 @@ def _count(first: np.ndarray, second: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def _classes_of_tasks(n_classes: int) -> np.ndarray:
-    """Whether a class is the first, and whether it is the second one of a task; (2, tasks, k)."""
-    is_class = np.eye(n_classes, dtype=np.float32)[list(np.triu_indices(n_classes, 1))]
-    is_class.flags.writeable = False
-    return is_class
+def _classes_of_tasks(n_classes: int) -> list[Any]:
+    """Whether a class is the first, and whether it is the second one of a task; (tasks, k) each.
+
+    Sparse where the k²(k − 1)/2 entries of a dense matrix would take more than some megabytes.
+    """
+    found: list[Any] = []
+    for classes in np.triu_indices(n_classes, 1):
+        shape, ones = (classes.size, n_classes), np.ones(classes.size, dtype=np.float32)
+        if classes.size * n_classes > _MOST_DENSE_VOTES:
+            found.append(sp.csr_matrix((ones, classes, np.arange(classes.size + 1)), shape))
+        else:
+            found.append(np.eye(n_classes, dtype=np.float32)[classes])
+    return found
 
 
 def winner_is_certain(decisions: np.ndarray, error: np.ndarray, n_classes: int) -> np.ndarray:

@@ -242,6 +242,17 @@ def test_lines_longer_than_the_beginning_that_is_looked_at(tmp_path):
     assert table.y.tolist() == ["a", "b"]
 
 
+def test_columns_of_a_compressed_line(tmp_path):
+    """10,000,000 columns in ten kilobytes, which took minutes and gigabytes."""
+    (tmp_path / "wide.csv.gz").write_bytes(gzip.compress(b"1," * 10_000_000))
+    tracemalloc.start()
+    with pytest.raises(FileError, match="more than 1,000,000 columns in its first line"):
+        read_table(tmp_path / "wide.csv.gz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200_000_000
+
+
 def test_columns_are_found_in_time_in_proportion():
     """Comparisons of names, counted, when a file with many columns is brought into a schema."""
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 import mercer
 from mercer.kernels import RBF, AllSubsets, Chi2, Cosine, Laplacian, Linear, Polynomial, Sigmoid
+from mercer.kernels._composite import Constant
 from mercer.persistence import read_liblinear, read_libsvm
 
 
@@ -36,9 +37,9 @@ def _fitted(model, X, y, rows=None):
     return Exported(model.fit(X, y), other if rows is None else rows)
 
 
-def _iris(names=False):
+def _iris(names=None):
     X, y = load_iris(return_X_y=True)
-    return X, np.array(["setosa", 'say "x"@', "größe"])[y] if names else y
+    return X, y if names is None else np.array(names)[y]
 
 
 def _digits(n=400):
@@ -72,7 +73,9 @@ CASES = {
     "SVC two classes": lambda: _fitted(
         make_pipeline(StandardScaler(), mercer.SVC(C=10)), *load_breast_cancer(return_X_y=True)
     ),
-    "SVC names": lambda: _fitted(mercer.SVC(decision_function_shape="ovo"), *_iris(True)),
+    "SVC names": lambda: _fitted(
+        mercer.SVC(decision_function_shape="ovo"), *_iris(["setosa", 'say "x"@', "größe"])
+    ),
     "SVC ten classes": lambda: _fitted(mercer.SVC(gamma=0.001), *_digits()),
     "SVC ties": lambda: _fitted(mercer.SVC(gamma=0.02, break_ties=True), *_digits()),
     "SVC linear, far away": lambda: _fitted(
@@ -105,6 +108,13 @@ CASES = {
     ),
     "KernelPCA": lambda: _fitted(mercer.KernelPCA(3, kernel="rbf", gamma=0.1), *_iris()),
     "OneClassSVM": lambda: _fitted(mercer.OneClassSVM(nu=0.2), *_iris()),
+    "SVC, words of C": lambda: _fitted(mercer.SVC(), *_iris(["REAL", "EXP(x)", "%d??/"])),
+    "SVR without vectors": lambda: _fitted(
+        mercer.SVR(epsilon=1e4), *load_diabetes(return_X_y=True)
+    ),
+    "SVR of a constant": lambda: _fitted(
+        mercer.SVR(kernel=2 * Constant(0.5) + 1), *load_diabetes(return_X_y=True)
+    ),
 }
 
 

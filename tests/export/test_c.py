@@ -13,7 +13,7 @@ from tests.export.models import CASES, expected
 
 CC = shutil.which("cc") or shutil.which("gcc")
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
-STRICT = ["-Wall", "-Wextra", "-Werror", "-std=c99", "-O1"]
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c99", "-O1"]
 
 MAIN = r"""
 #include <stdio.h>
@@ -84,6 +84,16 @@ def test_float_differs_by_its_rounding(name, tmp_path):
     _, single = run(case.model, case.rows, tmp_path, "float")
     size = np.abs(double).max()
     assert 0 < np.abs(single - double).max() < 1e-3 * max(size, 1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith(", ties")])
+def test_ties_are_those_of_the_model_in_float(name, tmp_path):
+    """Values of exactly zero are exactly zero in float."""
+    case = CASES[name]()
+    tied = case.rows[~case.rows.any(axis=1)]
+    assert len(tied)
+    found, _ = run(case.model, tied, tmp_path, "float")
+    assert found == [str(label) for label in case.model.predict(tied)]
 
 
 def test_names_are_checked(tmp_path):

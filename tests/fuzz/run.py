@@ -86,6 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run, print, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 4))
     parser.add_argument("--resume", type=Path)
     parser.add_argument("--batch", type=int, default=BATCH, help="inputs of a process")
@@ -96,13 +97,14 @@ def main(arguments: list[str] | None = None) -> int:
         for line in options.resume.read_text().splitlines():
             first, found = json.loads(line)
             done[first] = found
-    batches = [first for first in range(0, options.count, options.batch) if first not in done]
+    end = options.first + options.count
+    batches = [n for n in range(options.first, end, options.batch) if n not in done]
     problems = [each for found in done.values() for each in found]
     began, total = time.monotonic(), 0
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        sizes = {first: min(options.batch, options.count - first) for first in batches}
+        sizes = {first: min(options.batch, end - first) for first in batches}
         running = {pool.submit(run_batch, first, sizes[first]): first for first in batches}
         for ended in as_completed(running):
             first, found = running[ended], ended.result()

@@ -262,6 +262,21 @@ class TestCustom:
         with pytest.raises(ValueError, match="must be callable"):
             Callable(3)
 
+    @pytest.mark.parametrize("value", [1j, "a", b"a", object()])
+    @pytest.mark.parametrize("on_pairs", [False, True])
+    def test_callable_of_other_values_than_real_numbers(self, value, on_pairs):
+        """Complex numbers lost their imaginary part; others raised an error of NumPy's."""
+
+        def k(A, B):
+            return value if on_pairs else np.full((len(A), len(B)), value)
+
+        with pytest.raises(ValueError, match=r"k must return real numbers; got values of type"):
+            Callable(k, on_pairs)(X)
+
+    def test_callable_of_objects_that_are_numbers(self):
+        k = Callable(lambda A, B: (A @ B.T).astype(object))
+        np.testing.assert_array_equal(k(X), X @ X.T)
+
     @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_precomputed_picks_rows_and_columns(self, container, dtype):

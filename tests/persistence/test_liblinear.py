@@ -104,7 +104,7 @@ GOOD = "solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 0\nnr_feature 2\nbias -1
     ("old", "new", "says"),
     [
         ("L2R_L2LOSS_SVC", "ONECLASS_SVM", ":1: solver_type must be one of L2R_LR"),
-        ("nr_class 2", "nr_class two", ":2: nr_class must be numbers"),
+        ("nr_class 2", "nr_class two", ":2: nr_class must be whole numbers"),
         ("bias -1\n", "", "there is no bias"),
         ("label 1 0\n", "", "there is no label"),
         ("label 1 0", "label 1 1", "the labels 1 1 are not 2 classes"),

@@ -217,9 +217,18 @@ def _weights(model: Any, schema: Schema | None, top: int) -> dict[str, float]:
         coef = model.coef_
     except AttributeError:
         return {}
-    coef = np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
-    size = np.abs(coef).sum(axis=0)
-    order = np.argsort(-size, kind="stable")[:top]
-    names = (schema.feature_names if schema else None) or [f"column {j}" for j in range(size.size)]
-    value = coef[0] if coef.shape[0] == 1 else size
-    return {names[j]: float(value[j]) for j in order if size[j] > 0}
+    # Of a model file of a few bytes there may be a billion columns, nearly all without a weight.
+    if sp.issparse(coef):
+        at = np.unique(coef.indices)
+        used = coef[:, at].toarray()
+    else:
+        used = np.atleast_2d(np.asarray(coef))
+        at = np.arange(used.shape[1])
+    size = np.abs(used).sum(axis=0)
+    value = used[0] if used.shape[0] == 1 else size
+    names = schema.feature_names if schema else None
+    return {
+        names[at[j]] if names else f"column {at[j]}": float(value[j])
+        for j in np.argsort(-size, kind="stable")[:top]
+        if size[j] > 0
+    }

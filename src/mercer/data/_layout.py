@@ -31,6 +31,7 @@ class LayoutSettings:
     delimiter_lines : of these, from which the delimiter is
     text_ratio : a column is text if at least this ratio of its cells in the sample is; fewer cells
         are taken for mistakes, which are refused with their line
+    most_columns : in a line; compressed, more than that fit in a kilobyte
     block_bytes : text that pyarrow parses at a time, in one thread; no record may be longer
     chunk_records : records that `_by_cell` converts at a time
     """
@@ -39,6 +40,7 @@ class LayoutSettings:
     sample_lines: int = 100
     delimiter_lines: int = 50
     text_ratio: float = 0.5
+    most_columns: int = 1_000_000
     block_bytes: int = 1 << 21
     chunk_records: int = 4096
 
@@ -97,6 +99,9 @@ def find_layout(
             source.name, None, f"is a binary file of no kind that is read here; {HINT}."
         )
     lines = head.split(b"\n")
+    if max(lines[0].count(delimiter.encode()) for delimiter in DELIMITERS) > settings.most_columns:
+        what = f"has more than {settings.most_columns:,} columns in its first line; {HINT}."
+        raise FileError(source.name, 1, what)
     if len(head) > 1000 and len(lines) > 1:
         lines = lines[:-1]  # perhaps a part of a line
     text = [line.rstrip("\r") for line in decoded(source.name, lines[: settings.sample_lines])]

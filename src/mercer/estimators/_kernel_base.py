@@ -225,11 +225,10 @@ class HasWeights:
         if not (is_linear or self.kernel == "linear"):
             raise AttributeError("coef_ is only available when using a linear kernel")
         check_is_fitted(self, "expansion_")
-        coef = self.expansion_.weights(centred=False)
         if self.expansion_.support.is_sparse:
-            coef = sp.csr_matrix(coef)
+            coef = self.expansion_.sparse_weights()
             coef.data.flags.writeable = False
             return coef
-        coef = coef.view()
+        coef = self.expansion_.weights(centred=False).view()
         coef.flags.writeable = False
         return coef

@@ -91,22 +91,26 @@ class _Header:
     def table(
         self, label: str, values: Iterable[Any], kind: str, show: Callable[[Any], str]
     ) -> str:
-        shown = [show(value) for value in values]
+        shown = [show(value) for value in values] or ["0"]  # C has no arrays without elements
         lines = [", ".join(shown[i : i + 8]) for i in range(0, len(shown), 8)]
         body = ",\n    ".join(lines)
         return f"static const {kind} @_{label}[] = {{\n    {body}\n}};"
 
     def real_table(self, label: str, values: np.ndarray) -> str:
-        return self.table(label, values.ravel().tolist(), "REAL", self.number)
+        return self.table(label, values.ravel().tolist(), self.dtype, self.number)
+
+    def in_type(self, function: str) -> str:
+        """A function with the type of the header and what <math.h> has for it."""
+        suffix = "f" if self.is_float else ""
+        function = re.sub(
+            r"\b(EXP|TANH|SQRT|FABS)\(", lambda word: f"{word[1].lower()}{suffix}(", function
+        )
+        return re.sub(r"\bREAL\b", self.dtype, function)
 
     def build(self) -> str:
         flow = self.flow
-        f = "f" if self.is_float else ""
-        parts = [*self._tables(), *self._functions()]
-        body = "\n\n".join(parts)
-        for word in ("EXP", "TANH", "SQRT", "FABS"):
-            body = re.sub(rf"\b{word}\(", f"{word.lower()}{f}(", body)
-        body = re.sub(r"\bREAL\b", self.dtype, body)
+        # Labels are texts of the user, in which nothing is replaced.
+        body = "\n\n".join([*self._tables(), *map(self.in_type, self._functions())])
         n_values = len(flow.b)
         text = (
             f"/* {flow.name}, written by Mercer {mercer.__version__}. A row is @_COLUMNS numbers,\n"
@@ -125,6 +129,7 @@ class _Header:
             self.real_table("b", flow.b),
         ]
         if flow.coef is not None:
+            made.append(f"#define @_VECTORS {len(flow.vectors)}")
             made.append(self.real_table("coef", flow.coef))
         if flow.classes is not None:
             labels = [str(label) for label in flow.classes.tolist()]
@@ -164,7 +169,8 @@ class _Header:
         if flow.rule == "values":
             return [VALUE] if flow.b.size == 1 and flow.name != "KernelPCA" else []
         if flow.rule == "cut":
-            return [CUT.replace("LIMIT", self.number(flow.cut))]
+            operator = ">=" if flow.includes_cut else ">"
+            return [CUT.replace("> LIMIT", f"{operator} {self.number(flow.cut)}")]
         if flow.rule == "argmax":
             return [ARGMAX]
         return [VOTES_BY_SCORE if flow.ties_by_score else VOTES]
@@ -195,11 +201,10 @@ LINEAR = (
 EXPANSION = (
     "static inline void @_decision_values(const REAL *row, REAL *values) {\n"
     + SCALE
-    + """    const int m = (int)(sizeof(@_coef) / sizeof(@_coef[0])) / @_VALUES;
-    for (i = 0; i < @_VALUES; i++) values[i] = @_b[i];
-    for (c = 0; c < m; c++) {
+    + """    for (i = 0; i < @_VALUES; i++) values[i] = @_b[i];
+    for (c = 0; c < @_VECTORS; c++) {
         const REAL k = @_kernel(x, @_vectors + (long)c * @_COLUMNS);
-        for (i = 0; i < @_VALUES; i++) values[i] += @_coef[(long)i * m + c] * k;
+        for (i = 0; i < @_VALUES; i++) values[i] += @_coef[(long)i * @_VECTORS + c] * k;
     }
 }"""
 )

@@ -51,6 +51,8 @@ class Flow:
         the most votes of pairs of classes.
     classes : array or None
     cut : float
+    includes_cut : bool
+        Whether f = `cut` is the second class as well.
     order : int array or None
         Of the largest and of votes: which class comes first in a tie.
     scores : bool
@@ -69,6 +71,7 @@ class Flow:
     rule: str
     classes: np.ndarray | None = None
     cut: float = 0.0
+    includes_cut: bool = False
     order: np.ndarray | None = None
     scores: bool = False
     ties_by_score: bool = False
@@ -158,10 +161,8 @@ def _rule(model: Any) -> dict[str, Any]:
     classes, order = model.classes_, getattr(model, "_vote_order", None)
     if classes.size == 2:
         cut = float(logit(getattr(model, "threshold", 0.5)))
-        is_tie_second = hasattr(model, "threshold") if order is None else order[1] == 1
-        if is_tie_second:
-            cut = float(np.nextafter(cut, -np.inf))  # value > cut is value ≥ the level
-        return {"rule": "cut", "classes": classes, "cut": cut}
+        includes_cut = hasattr(model, "threshold") if order is None else bool(order[1] == 1)
+        return {"rule": "cut", "classes": classes, "cut": cut, "includes_cut": includes_cut}
     if not hasattr(model, "decision_function_shape"):
         return {"rule": "argmax", "classes": classes, "order": order}
     return {

@@ -164,7 +164,8 @@ class _Graph:
         shape: list[Any] = ["n", flow.b.size]
         if flow.rule == "cut":
             values, shape = self.node("Squeeze", values, self.constant(np.array([1]))), ["n"]
-            above = self.node("Greater", values, self.constant(np.float64(flow.cut)))
+            operator = "GreaterOrEqual" if flow.includes_cut else "Greater"
+            above = self.node(operator, values, self.constant(np.float64(flow.cut)))
             winner = self.node("Cast", above, to=kinds.INT64)
         elif flow.rule == "argmax":
             winner = self._largest(values)
@@ -226,7 +227,7 @@ class _Graph:
         if isinstance(kernel, Power):
             return self.node("Pow", self.kernel(kernel.k), self.constant(number(kernel.power)))
         if isinstance(kernel, Constant):
-            return self.constant(np.full((1, len(self.flow.vectors)), kernel.value))
+            return self._constant_matrix(kernel.value)
         if isinstance(kernel, Linear):
             return self._dots()
         if isinstance(kernel, Polynomial | Sigmoid):
@@ -246,6 +247,13 @@ class _Graph:
             factors = self.node("Add", products, self.constant(number(1)))
             return self.node("ReduceProd", factors, self.constant(np.array([2])), keepdims=0)
         raise TypeError(f"The kernel {kernel!r} cannot be exported: there is no ONNX form of it.")
+
+    def _constant_matrix(self, value: float) -> str:
+        """A row for each one given: a model may have nothing but constants."""
+        one = self.constant(np.array([len(self.flow.vectors)]))
+        n = self.once("n", lambda: self.node("Shape", "rows", start=0, end=1))
+        shape = self.node("Concat", n, one, axis=0)
+        return self.node("Expand", self.constant(np.float64(value)), shape)
 
     def _row(self, factor: float) -> str:
         """A factor of all columns, as a row: runtimes may join a product with a single number to

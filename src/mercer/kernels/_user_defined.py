@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable as Function
 from dataclasses import dataclass
@@ -150,6 +151,14 @@ class Callable(Kernel):
             raise ValueError(
                 f"The kernel function {_name(self.function)} must return a value for each pair of "
                 f"rows, shape {shape}; got {values.shape}."
+            )
+        if values.dtype == object:
+            with contextlib.suppress(TypeError, ValueError):
+                values = values.astype(np.float64)
+        if values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"The kernel function {_name(self.function)} must return real numbers; got values "
+                f"of type {values.dtype}."
             )
         if not _in_range(values):
             raise ValueError(

@@ -19,7 +19,7 @@ from mercer.data._files import as_file_errors, writing
 from mercer.data._schema import Schema
 from mercer.estimators import LinearSVC, LinearSVR, LogisticRegression
 from mercer.exceptions import FileError
-from mercer.persistence._text_header import begins_with, read_header, require_keys
+from mercer.persistence._text_header import as_numbers, begins_with, read_header, require_keys
 from mercer.persistence._validity import check_before, try_model
 
 __all__ = ["is_liblinear", "read_liblinear", "write_liblinear"]
@@ -98,7 +98,7 @@ def _read_weights(
     rows: list[list[float]] = []
     for number, line in lines:
         try:
-            rows.append([float(word) for word in line.split()])
+            rows.append(as_numbers(line.split()))
         except ValueError:
             raise FileError(name, number, f"no weights: {line[:60]!r}") from None
         if len(rows[-1]) != tasks:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -281,6 +282,8 @@ def _read_vectors(
         words = line.split()
         try:
             coef.append([float(word) for word in words[:n_coef]])
+            if "_" in line or not line.isascii():
+                raise ValueError
             for word in words[n_coef:]:
                 index, _, value = word.partition(":")
                 if is_precomputed:
@@ -290,7 +293,8 @@ def _read_vectors(
         except ValueError:
             raise FileError(name, number, f"no support vector: {line[:60]!r}") from None
         own = indices[indptr[-1] :]
-        if len(coef[-1]) < n_coef or not all(0 <= index < LARGEST_INDEX for index in own):
+        rises = all(before < index for before, index in pairwise([-1, *own]))
+        if len(coef[-1]) < n_coef or not rises or max(own, default=0) >= LARGEST_INDEX:
             raise FileError(name, number, f"no support vector: {line[:60]!r}")
         indptr.append(len(data))
         if is_precomputed and indptr[-1] - indptr[-2] != 1:
@@ -303,7 +307,6 @@ def _read_vectors(
             )
     width = max(indices, default=0) + 1
     vectors = sp.csr_matrix((data, indices, indptr), shape=(len(coef), width), dtype=np.float64)
-    vectors.sort_indices()
     return np.array(coef).reshape(-1, n_coef).T, vectors
 
 
@@ -337,24 +340,29 @@ def _sort_classes(
     if int(header["nr_class"][0]) != k or len(np.unique(labels)) != k:
         raise ValueError(f"the labels {header['label']} are not {header['nr_class'][0]:g} classes")
     order = np.argsort(labels)
-    rank = np.argsort(order).tolist()
+    rank = np.argsort(order)
     counts = np.array(header["nr_sv"]).astype(int)
     members = np.split(np.arange(coef.shape[1]), np.cumsum(counts)[:-1])
-    number = {pair: t for t, pair in enumerate(pairs(k))}
-    full, b = np.zeros_like(coef), np.zeros(len(number))
-    sigmoids = {key: np.array(header.get(key, ())) for key in ("probA", "probB")}
-    for t, (first, second) in enumerate(pairs(k)):
-        i, j = rank[first], rank[second]
-        positive = max(i, j) if k == 2 else min(i, j)
-        sign = 1.0 if i == positive else -1.0
-        task = number[min(i, j), max(i, j)]
-        full[j - (j > i), members[first]] = sign * coef[second - 1, members[first]]
-        full[i - (i > j), members[second]] = sign * coef[first, members[second]]
-        b[task] = -sign * header["rho"][t]
-        for key, value in sigmoids.items():
-            if len(header.get(key, ())) == len(number):
-                turned = key == "probB" and i > j
-                value[task] = -header[key][t] if turned else header[key][t]
+    full = np.zeros_like(coef)
+    for c, columns in enumerate(members):  # of the file's class c, against each other one
+        others = np.delete(np.arange(k), c)
+        rows = rank[others] - (rank[others] > rank[c])
+        turned = (rank[others] > rank[c]) != (others > c)
+        signs = np.where(turned != (k == 2), -1.0, 1.0)
+        full[np.ix_(rows, columns)] = signs[:, np.newaxis] * coef[:, columns]
+    # The file's pairs, and the places of these in the order of the sorted classes.
+    first, second = (rank[ends] for ends in np.triu_indices(k, 1))
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    tasks = low * (2 * k - low - 3) // 2 + high - 1
+    is_turned = (first > second) != (k == 2)
+    b, sigmoids = np.zeros(n_pairs), {}
+    b[tasks] = np.where(is_turned, 1.0, -1.0) * header["rho"]
+    for key in ("probA", "probB"):
+        values = np.array(header.get(key, ()))
+        sigmoids[key] = np.zeros(values.size)
+        if values.size:
+            turned = (first > second) & (key == "probB")
+            sigmoids[key][tasks] = np.where(turned, -values, values)
     columns = np.concatenate([members[c] for c in order])
     model.classes_, model.class_weight_ = labels[order], np.ones(k)
     model._probA, model._probB = sigmoids["probA"], sigmoids["probB"]
@@ -362,5 +370,5 @@ def _sort_classes(
         model.probability, model._couples_as_libsvm = True, "several classes"
     model._n_support = counts[order].astype(np.int32)
     if k == 2 or not np.array_equal(order, np.arange(k)):
-        model._vote_order = np.array(rank)
+        model._vote_order = rank
     return model.classes_, full[:, columns], b, vectors[columns]

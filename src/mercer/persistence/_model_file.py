@@ -239,7 +239,8 @@ def open_model(
     metadata, tensors = read_tensors(path)
     try:
         header = json.loads(metadata["mercer"])
-        is_model = header["format"] == FORMAT and type(header["version"]) is int
+        version = header["version"]
+        is_model = header["format"] == FORMAT and type(version) is int and version > 0
     except Exception:
         is_model = False
     if not is_model:

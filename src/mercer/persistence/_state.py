@@ -26,7 +26,7 @@ from mercer.persistence._container import DTYPES
 from mercer.persistence._graphs import pack_graphs, unpack_graphs
 from mercer.persistence._registry import arguments, find, name_of, objects, present_fields
 from mercer.persistence._sequences import pack, unpack
-from mercer.persistence._validity import check_text_size
+from mercer.persistence._validity import LIMITS, check_text_size
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -43,6 +43,7 @@ class Encoder:
         self.tensors: dict[str, np.ndarray] = {}
         self._seen: dict[int, tuple[Any, Any]] = {}  # id → the array itself, its node
         self._functions: dict[str, Any] = {}
+        self._depth = 0
 
     def __call__(self, value: Any, where: str) -> Any:
         """``where`` is the attribute, for messages."""
@@ -78,11 +79,7 @@ class Encoder:
     def _object(self, value: Any, where: str) -> Any:
         name = name_of(value, objects())
         if name is not None:
-            parts = arguments(type(value))
-            return {
-                "object": name,
-                "of": {part: self(getattr(value, part), f"{where}.{part}") for part in parts},
-            }
+            return {"object": name, "of": self._parts_of(value, where)}
         if isinstance(value, (np.random.RandomState, np.random.Generator)):
             return self._random(value, where)
         if isinstance(value, FunctionKernel):
@@ -105,6 +102,19 @@ class Encoder:
             f"{where} is of type {kind}, which cannot be kept in a file; mercer.save takes "
             "Mercer's own kernels and solvers, numbers, texts and arrays of them"
         )
+
+    def _parts_of(self, value: Any, where: str) -> dict[str, Any]:
+        """The arguments of an object; no deeper than a reader's stack is sure to go."""
+        self._depth += 1
+        if self._depth > LIMITS.nesting:
+            raise ValueError(
+                f"{where.partition('.')[0]} is nested more than {LIMITS.nesting} deep; add many "
+                "kernels in pairs, (a + b) + (c + d)"
+            )
+        parts = arguments(type(value))
+        found = {part: self(getattr(value, part), f"{where}.{part}") for part in parts}
+        self._depth -= 1
+        return found
 
     def _random(self, value: Any, where: str) -> Any:
         legacy = isinstance(value, np.random.RandomState)
@@ -238,6 +248,9 @@ class Decoder:
     def _random(self, node: dict) -> Any:
         state = self(node["random"])
         bits = _BIT_GENERATORS[state["bit_generator"]]()
+        key = bits.state["state"].get("key")  # of MT19937; NumPy does not check the place in it
+        if key is not None and not 0 <= state["state"]["pos"] <= key.size:
+            raise ValueError("the random generator is beyond the end of its state")
         if node["legacy"]:
             random = np.random.RandomState(bits)
             random.set_state(state)

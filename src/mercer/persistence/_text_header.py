@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from mercer.exceptions import FileError
 
-__all__ = ["begins_with", "read_header", "require_keys"]
+__all__ = ["as_numbers", "begins_with", "read_header", "require_keys"]
+
+# Keys of either program whose values it reads as whole numbers of 32 bits.
+WHOLE = {"degree", "label", "nr_class", "nr_feature", "nr_sv", "total_sv"}
 
 
 def begins_with(path: str | os.PathLike, start: bytes) -> bool:
@@ -18,6 +22,18 @@ def begins_with(path: str | os.PathLike, start: bytes) -> bool:
             return file.read(len(start)) == start
     except OSError:
         return False
+
+
+def as_numbers(words: list[str]) -> list[float]:
+    """Numbers as C reads them: Python's float takes 1_000 and other digits than 0 to 9, too."""
+    text = "".join(words)
+    if "_" in text or not text.isascii():
+        raise ValueError("no numbers")
+    return [float(word) for word in words]
+
+
+def _is_whole(value: float) -> bool:
+    return value.is_integer() and abs(value) < 1 << 31
 
 
 def read_header(
@@ -40,9 +56,13 @@ def read_header(
             return header, number
         if key in numbers:
             try:
-                header[key] = [float(word) for word in words]
+                header[key] = as_numbers(words)
+                if not all(map(_is_whole if key in WHOLE else math.isfinite, header[key])):
+                    raise ValueError
             except ValueError:
-                raise FileError(name, number, f"{key} must be numbers, got {line!r}") from None
+                kind = "whole numbers" if key in WHOLE else "numbers"
+                got = f"{key} must be {kind}, got {line[:60]!r}"
+                raise FileError(name, number, got) from None
         elif key in words_of:
             known = words_of[key]
             if not words or words[0] not in known:

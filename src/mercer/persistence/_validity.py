@@ -22,7 +22,8 @@ from mercer.certificates._certificate import Certificate
 from mercer.certificates._residuals import EigenCertificate, RidgeCertificate
 from mercer.estimators.mkl._joint_gap import JointCertificate
 from mercer.gram._machine import memory_bytes
-from mercer.kernels import Callable, Kernel, Linear, Precomputed
+from mercer.kernels import Callable, Graph, Kernel, Linear, Precomputed
+from mercer.kernels.tables._table import Table
 from mercer.persistence._model_arrays import ATTRIBUTES, PARTS, REQUIRED, SHARED, Array
 
 __all__ = ["LIMITS", "check_before", "check_text_size", "try_model"]
@@ -32,12 +33,16 @@ CERTIFICATES = (Certificate, RidgeCertificate, EigenCertificate, JointCertificat
 
 @dataclass(frozen=True)
 class FileLimits:
-    """What a file may ask for."""
+    """What a file may ask for; ``nesting`` is what is written."""
 
     threads: int = 4096  # n_jobs
+    nesting: int = 160  # objects within objects, such as kernels: Python's stack has 1,000 calls
     power: int = 10_000  # integer parameters of kernels, such as a degree
     tried_columns: int = 10_000_000  # of the row of zeros on which a model is tried
-    graph_nodes: int = 50_000_000  # of all graphs, but for nodes of edges: nothing else holds them
+    polynomial_columns: int = 1_000_000  # that PolynomialFeatures makes, one after the other
+    graph_nodes: int = 1_000_000  # of all graphs, but for nodes of edges: nothing else holds them
+    tried_work: float = 1e7  # operations of a value between objects, about, on which one is tried
+    step_work: float = 1e5  # of a step of those that a parameter of a kernel counts, at the least
     text_characters: int = 1 << 26  # of an array, where each text takes the space of the longest
     memory_ratio: float = 0.25  # of the computer's memory, for the weights of a linear kernel
 
@@ -59,6 +64,8 @@ def check_before(cls: type, parameters: Mapping[str, Any], state: Mapping[str, A
     for kernel in (parameters.get("kernel"), state.get("kernel_")):
         if isinstance(kernel, Kernel):
             _check_kernel(kernel)
+    if cls.__name__ == "PolynomialFeatures":
+        _check_polynomials(cls, parameters, state)
     for name in REQUIRED.get(cls.__name__, ()):
         if name not in state:
             raise ValueError(f"it has no {name}")
@@ -73,6 +80,21 @@ def check_before(cls: type, parameters: Mapping[str, Any], state: Mapping[str, A
         raise ValueError("estimator_ is neither an SVC nor an SVR")
     _check_certificates(state)
     _check_relations(state, sizes)
+
+
+def _check_polynomials(cls: type, parameters: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """The columns that are made are as many as the parameters say, and not too many."""
+    degree, d = parameters["degree"], state["n_features_in_"]
+    ends = degree if isinstance(degree, tuple) else (degree,)
+    if not all(_is_size(end) and end <= LIMITS.power for end in ends):
+        raise ValueError(f"degree={degree!s:.40} of polynomials is none, or too large")
+    if not _is_size(d) or d > LIMITS.polynomial_columns:
+        raise ValueError(f"polynomials of {d!s:.40} columns are too many")
+    counted = vars(cls(**parameters).fit(np.zeros((1, d))))
+    if any(counted[name] != state[name] for name in counted.keys() & state.keys()):
+        raise ValueError("the polynomials do not fit their degree")
+    if max(value for value in counted.values() if _is_size(value)) > LIMITS.polynomial_columns:
+        raise ValueError("there are too many polynomials")
 
 
 def _known_sizes(state: Mapping[str, Any]) -> dict[str, int]:
@@ -303,10 +325,32 @@ def _holds_objects(expansion: Expansion) -> bool:
     return expansion.support.are_objects and expansion.support.n > 0
 
 
+def _work(expansion: Any) -> float:
+    """About the operations of a value of an object: products of sizes, for each step of a kernel.
+
+    Values of large objects take more time than the size of a file suggests; those of graphs may
+    need a matrix of all nodes and its eigenvalues.
+    """
+    parts = expansion.kernel.get_params(deep=True).values()
+    rows = expansion.support.X
+    items = [] if isinstance(rows, Table) else list(rows)
+    sizes = [1, *map(_size, items)]
+    graphs = [item for item in (*parts, *items) if isinstance(item, Graph)]
+    of_graphs = max((float(graph.n) ** 3 for graph in graphs), default=0.0)
+    steps = max((part for part in parts if isinstance(part, int)), default=1)
+    return of_graphs + steps * max(float(sum(sizes)) * max(sizes), LIMITS.step_work)
+
+
+def _size(item: Any) -> int:
+    if isinstance(item, Graph):
+        return int(item.n) + len(item.edges)
+    return max(len(item), 1) if isinstance(item, (str, bytes, list, tuple, np.ndarray)) else 1
+
+
 def try_model(model: Any) -> None:
     """Compute the values of a row of zeros (of objects: the first one that the model holds).
 
-    What fails there would fail for any row.
+    What fails there would fail for any row. Objects whose values take long are not tried.
     """
     d = getattr(model, "n_features_in_", None)
     expansion = getattr(getattr(model, "best_estimator_", model), "expansion_", None)
@@ -316,6 +360,8 @@ def try_model(model: Any) -> None:
     if (d is None and not holds_objects) or any(map(_has_function, kernels)):
         return
     if d is not None and d > LIMITS.tried_columns:
+        return
+    if holds_objects and _work(expansion) > LIMITS.tried_work:
         return
     is_sparse = sp.issparse(rows) or sp.issparse(getattr(model, "_rows", None))
     row: Any = rows[:1] if holds_objects else np.zeros((1, d or 0))
