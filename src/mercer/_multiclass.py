@@ -38,9 +38,6 @@ __all__ = [
     "winner_is_certain",
 ]
 
-# Entries of a matrix that counts votes of pairs of up to some 128 classes.
-_MOST_DENSE_VOTES = 1 << 20
-
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -197,15 +194,15 @@ def _count(first: np.ndarray, second: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def _classes_of_tasks(n_classes: int) -> list[Any]:
+def _classes_of_tasks(n_classes: int, most_dense: int = 1 << 20) -> list[Any]:
     """Whether a class is the first, and whether it is the second one of a task; (tasks, k) each.
 
-    Sparse where the k²(k − 1)/2 entries of a dense matrix would take more than some megabytes.
+    Sparse where a dense matrix has more than ``most_dense`` entries: from some 128 classes on.
     """
     found: list[Any] = []
     for classes in np.triu_indices(n_classes, 1):
         shape, ones = (classes.size, n_classes), np.ones(classes.size, dtype=np.float32)
-        if classes.size * n_classes > _MOST_DENSE_VOTES:
+        if classes.size * n_classes > most_dense:
             found.append(sp.csr_matrix((ones, classes, np.arange(classes.size + 1)), shape))
         else:
             found.append(np.eye(n_classes, dtype=np.float32)[classes])

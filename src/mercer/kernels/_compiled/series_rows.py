@@ -34,7 +34,8 @@ __all__ = [
 
 LOG2_E = 1.4426950408889634
 # Exponents down to this need no splitting; the unit of s; and half of the range in it.
-LEAST, UNIT, HALF_RANGE = -3.0, 0.016450599141410487, 0.024675898712115733
+LEAST, UNIT = -3.0, 0.016450599141410487
+HALF_RANGE = -LEAST / 2 * UNIT
 
 
 @compiled(inner=True)

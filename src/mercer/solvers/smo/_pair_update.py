@@ -218,9 +218,8 @@ def pair_steps(
             how = may_move(beta[moved], lower[moved], upper[moved])
             if moves[moved] != how:  # a vector that is read after a store into it has to wait
                 moves[moved] = how
-        is_endless = upper[i] == np.inf and lower[j] == -np.inf
-        if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
-            flags |= _UNBOUNDED
+        if delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
+            flags |= _UNBOUNDED if upper[i] == np.inf and lower[j] == -np.inf else 0
         steps += 1
 
 
