@@ -33,6 +33,7 @@ from mercer._precision import EPS
 from mercer._result import Result
 from mercer.certificates._certificate import BOUND, FREE, ROUNDING, ZERO, Certificate, relative
 from mercer.problems import BoxQP
+from mercer.problems._kkt import movable
 
 __all__ = ["LATER_DUAL", "certify", "kkt_groups", "multipliers"]
 
@@ -310,7 +311,7 @@ def _bias_intervals(
     problem: BoxQP, beta: np.ndarray, e: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Per group: β < upper asks for b ≥ e, β > lower for b ≤ e, with e = target − f."""
-    rise, fall = beta < problem.upper, beta > problem.lower
+    rise, fall = movable(problem, beta)
     if problem.group is None or problem.n_groups == 1:
         low, high = e[rise].max(initial=-np.inf), e[fall].min(initial=np.inf)
         return np.array([low]), np.array([high])

@@ -14,10 +14,23 @@ import numpy as np
 
 from mercer.problems._dual_qp import BoxQP, gap_terms
 
-__all__ = ["intercepts", "restore_sums"]
+__all__ = ["intercepts", "movable", "restore_sums"]
 
 # Stands for "no such variable".
 FAR = np.finfo(np.float64).max
+# A variable this close to a bound, relative to its box, is at it: the rounding of a sum of duals.
+AT_BOUND = 1e-12
+
+
+def movable(problem: BoxQP, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which variables may rise and which may fall by more than the rounding of their bounds.
+
+    Where all duals are at their bounds (small C with balanced weights, say), the group's sum leaves
+    one of them off by rounding. It must not decide where in its interval the intercept is.
+    """
+    box = problem.upper - problem.lower
+    near = AT_BOUND * (box if problem.is_finite else np.where(np.isfinite(box), box, 0.0))
+    return beta < problem.upper - near, beta > problem.lower + near
 
 
 def restore_sums(problem: BoxQP, beta: np.ndarray) -> dict[int, float]:
@@ -45,7 +58,7 @@ def intercepts(
 
     On free variables target − f equals b: their mean, where there are any; else, or where that
     leaves a smaller gap, the middle of the interval between the largest that may rise and the
-    smallest that may fall. The violation is an upper bound: f may be off by ``f_error``, and where
+    smallest that may fall (`movable`). The violation is an upper bound: f may be off by ``f_error``, and where
     that is infinite f counts for nothing else.
     """
     v = problem.target - problem.at_variables(f)
@@ -58,13 +71,13 @@ def intercepts(
         top, bottom = above[rises].max(initial=0.0), below[falls].min(initial=0.0)
         return np.zeros(0), np.empty((0, 2)), float(top - bottom)
     b, interval, violation = np.zeros(problem.n_groups), np.empty((problem.n_groups, 2)), 0.0
+    may_rise, may_fall = movable(problem, beta)
     for g in range(problem.n_groups):
-        up, down = rises, falls
-        if problem.n_groups > 1:
-            up, down = rises & (problem.group == g), falls & (problem.group == g)
+        own = True if problem.n_groups == 1 else problem.group == g
+        up, down = rises & own, falls & own
         most = above[up].max(initial=-FAR) - below[down].min(initial=FAR)
         violation = float(np.maximum(violation, most))
-        up, down = up & known, down & known
+        up, down = may_rise & own & known, may_fall & own & known
         low, high = float(v[up].max(initial=-np.inf)), float(v[down].min(initial=np.inf))
         interval[g] = low, high
         ends = [end for end in (low, high) if math.isfinite(end)]

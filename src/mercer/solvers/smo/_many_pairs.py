@@ -26,6 +26,7 @@ from mercer._result import Result, Status
 from mercer.gram import BlockedGram
 from mercer.gram._sum_error import SumError
 from mercer.problems._dual_qp import BoxQP
+from mercer.problems._kkt import AT_BOUND
 from mercer.solvers._stopping import Stopping
 from mercer.solvers._violation import _FAR, segment_violations
 from mercer.solvers.smo._pair_update import LANE, estimated_gap, pair_scratch, pair_steps
@@ -89,10 +90,14 @@ def copy_pair(K, i, j, n_first, n, m, part):
 
 @compiled(inner=True)
 def middle(beta, grad, low, high, n):
-    """The mean of −gradient over free variables, or else the middle of the bias interval."""
+    """The mean of −gradient over free variables, or else the middle of the bias interval.
+
+    Free are those whose distance from their bounds is more than rounding (`movable`).
+    """
     top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
     for p in range(n):
-        rises, falls = beta[p] < high[p], beta[p] > low[p]
+        near = AT_BOUND * (high[p] - low[p])
+        rises, falls = beta[p] < high[p] - near, beta[p] > low[p] + near
         if rises:
             top = larger(top, -grad[p])
         if falls:
