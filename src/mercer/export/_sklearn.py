@@ -7,6 +7,7 @@ predicts with (`kernel_`, `expansion_`). Nothing is fitted in between.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._expansion import Expansion
 from mercer._multiclass import block_outputs
 from mercer.estimators._registry import ESTIMATORS
+from mercer.estimators.linear._logistic_regression import several_classes
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._registry import kernel_entry
 from mercer.kernels._samples import Samples
@@ -112,7 +114,10 @@ KernelRidge, KernelPCA or Nystroem of scikit-learn
             f"{type(model).__name__}; there are twins of {', '.join(TWINS)}."
         )
     known = ESTIMATORS[name].load()
-    made = _make(known, model, {}, ("solver", "penalty", "eigen_solver"))
+    several = {}
+    if name == "LogisticRegression":
+        several["multi_class"] = several_classes(model)
+    made = _make(known, model, several, ("solver", "penalty", "eigen_solver"))
     _copy(model, made, _COMMON)
     if name in _LINEAR:
         _copy(model, made, ("coef_", "intercept_"))
@@ -175,7 +180,8 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
     changed: dict[str, Any] = {"penalty": model.penalty} if name == "LinearSVC" else {}
     if hasattr(model, "probability"):
         is_sigmoid = bool(model._probA.size) and not hasattr(model, "_maps")
-        changed["probability"] = is_sigmoid or "deprecated"
+        default = inspect.signature(_sklearn_class(name)).parameters["probability"].default
+        changed["probability"] = is_sigmoid or default
     is_several = len(getattr(model, "classes_", ())) > 2
     if name == "LogisticRegression" and is_several and model.multi_class == "ovr":
         raise ValueError(

@@ -58,8 +58,8 @@ def intercepts(
 
     On free variables target − f equals b: their mean, where there are any; else, or where that
     leaves a smaller gap, the middle of the interval between the largest that may rise and the
-    smallest that may fall (`movable`). The violation is an upper bound: f may be off by ``f_error``, and where
-    that is infinite f counts for nothing else.
+    smallest that may fall (`movable`). The violation is an upper bound: f may be off by
+    ``f_error``, and where that is infinite f counts for nothing else.
     """
     v = problem.target - problem.at_variables(f)
     above, below, known = v, v, True

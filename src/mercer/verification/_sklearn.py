@@ -22,6 +22,7 @@ from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.estimators._registry import ESTIMATORS
 from mercer.estimators._validation import class_weights
+from mercer.estimators.linear._logistic_regression import several_classes
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import as_kernel
 from mercer.verification._tasks import class_codes
@@ -77,6 +78,8 @@ def as_mercer(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
     made = cls(**{key: value for key, value in given.items() if key in known})
     if name in _LINEAR:
         _check_penalty(model)
+    if name == "LogisticRegression":
+        made.multi_class = several_classes(model)
     for attribute in _FITTED:
         value = getattr(model, attribute, None) if attribute != "coef_" or name in _LINEAR else None
         if value is not None:

@@ -18,7 +18,7 @@ from mercer.exceptions import warn_user
 from mercer.problems._multinomial import Multinomial, softmax
 from mercer.problems._regularized_loss import LinearPrimal, logistic
 
-__all__ = ["LogisticRegression"]
+__all__ = ["LogisticRegression", "several_classes"]
 
 _SOLVERS_OF_SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
@@ -144,3 +144,9 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         if not self._is_multinomial:
             return np.log(self.predict_proba(X))
         return scores - logsumexp(scores, axis=1, keepdims=True)
+
+
+def several_classes(model: Any) -> str:
+    """``multi_class`` of one of scikit-learn's, which had that parameter before version 1.8."""
+    is_one_vs_rest = model.solver == "liblinear" or getattr(model, "multi_class", "") == "ovr"
+    return "ovr" if is_one_vs_rest else "multinomial"
