@@ -10,12 +10,14 @@ recomputed, too.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer._result import Status
@@ -114,8 +116,10 @@ def _complete_linear(made: Any, model: Any, name: str, X: Any, y: Any, weight: A
     made.intercept_ = np.broadcast_to(np.ravel(np.asarray(model.intercept_, np.float64)), tasks)
     if hasattr(model, "classes_"):
         codes, used = class_codes(model, y, weight), weight > 0
+        # "balanced" counts rows by their weight from scikit-learn 1.7 on
+        is_weighted = "sample_weight" in inspect.signature(compute_class_weight).parameters
         made.class_weight_ = class_weights(
-            model.class_weight, model.classes_, codes[used], weight[used]
+            model.class_weight, model.classes_, codes[used], weight[used] if is_weighted else None
         )
     if name == "LogisticRegression":
         made.intercept_scaling = model.intercept_scaling if model.solver == "liblinear" else None
