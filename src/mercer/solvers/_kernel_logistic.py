@@ -45,6 +45,8 @@ __all__ = ["NewtonCG", "with_bounds"]
 class NewtonCGSettings:
     """Tuning constants of `NewtonCG`."""
 
+    # Steps are made until the relative gap is this fraction of tol: the stated one counts rounding.
+    tol_fraction: float = 0.999
     # Of the preconditioner: the number, and the fraction of the largest eigenvalue of K below which
     # others are left out.
     landmarks: int = 256
@@ -128,13 +130,14 @@ class NewtonCG:
                     task.status = stopping.stopped
                 break
             stopped = self._why_stop(active, stopping, rounds)
-            ending = [t for t in active if stopped is not None or t.relative_gap <= self.tol]
+            tol = self.settings.tol_fraction * self.tol
+            ending = [t for t in active if stopped is not None or t.relative_gap <= tol]
             if ending and whole.dtype != np.float64:
                 _recompute_f(ending, whole)
                 R, KR = _residuals(active, whole, self.settings.float32_rounding)
             for task in ending:
                 solved = Status.NOT_PSD if task.met_negative_curvature else Status.SOLVED
-                task.status = solved if task.relative_gap <= self.tol else stopped
+                task.status = solved if task.relative_gap <= tol else stopped
             going = [i for i, task in enumerate(active) if task.status is None]
             basis = basis or (self._basis(whole) if going else None)
             if going and basis is not None:
