@@ -48,3 +48,14 @@ def test_a_search_scores_as_a_fit_does():
         assert (
             score > 0.7
         )  # the intercept at an end of its interval gives the largest class's share
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [np.inf, 2.0])
+def test_intercepts_of_few_rows_without_upper_bounds(C, loss):
+    """Boxes without an upper bound have no rounding that is relative to their size."""
+    X, y = three_classes()
+    X = X[::8] * 4
+    model = SVC(C=C, loss=loss, gamma=1.0, tol=1e-6).fit(X, y[::8])
+    assert model.certificate_.relative_gap < 1e-4
+    assert verify(model, X, y[::8])

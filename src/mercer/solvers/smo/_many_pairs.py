@@ -96,7 +96,8 @@ def middle(beta, grad, low, high, n):
     """
     top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
     for p in range(n):
-        near = AT_BOUND * (high[p] - low[p])
+        box = high[p] - low[p]
+        near = AT_BOUND * box if box < np.inf else 0.0
         rises, falls = beta[p] < high[p] - near, beta[p] > low[p] + near
         if rises:
             top = larger(top, -grad[p])
