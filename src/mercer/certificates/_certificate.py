@@ -12,6 +12,7 @@ import numpy as np
 from mercer._precision import TINY
 from mercer._result import Status
 from mercer.certificates._statement import Statement, counted, distance_said
+from mercer.problems._kkt import AT_BOUND
 
 __all__ = [
     "BOUND",
@@ -41,7 +42,7 @@ class RoundingSettings:
     norms: float = 1 + 1e-9
     # A published coefficient is at its bound from this fraction of it on: it is the bound up to the
     # rounding of a factor or two.
-    at_bound: float = 1 - 1e-12
+    at_bound: float = 1 - AT_BOUND
     # The gap is primal − dual where rounding leaves at most this fraction of the primal value open,
     # else the sum of its terms.
     open_values: float = 1e-6

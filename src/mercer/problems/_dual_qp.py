@@ -113,8 +113,9 @@ class BoxQP:
         if self.diag is not None:
             nearest = np.maximum(low, 0.0) + np.minimum(high, 0.0)
             return self.losses(nearest), np.maximum(self.losses(high), self.losses(low))
-        least = np.maximum(self.upper * low, self.lower * high)
-        return np.maximum(least, 0.0), np.maximum(self.upper * high, self.lower * low)
+        # fmax: an infinite error times a bound of zero does not count
+        least = np.fmax(self.upper * low, self.lower * high)
+        return np.maximum(least, 0.0), np.fmax(self.upper * high, self.lower * low)
 
     def within_reach(self) -> BoxQP:
         """With squared slack: the same problem in a box that holds every β with D(β) ≥ 0.

@@ -116,7 +116,7 @@ def _complete_linear(made: Any, model: Any, name: str, X: Any, y: Any, weight: A
     made.intercept_ = np.broadcast_to(np.ravel(np.asarray(model.intercept_, np.float64)), tasks)
     if hasattr(model, "classes_"):
         codes, used = class_codes(model, y, weight), weight > 0
-        # "balanced" counts rows by their weight from scikit-learn 1.7 on
+        # In older versions "balanced" does not count sample weights.
         is_weighted = "sample_weight" in inspect.signature(compute_class_weight).parameters
         made.class_weight_ = class_weights(
             model.class_weight, model.classes_, codes[used], weight[used] if is_weighted else None

@@ -147,6 +147,6 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
 
 
 def several_classes(model: Any) -> str:
-    """``multi_class`` of one of scikit-learn's, which had that parameter before version 1.8."""
+    """What scikit-learn's model does with several classes; older versions have ``multi_class``."""
     is_one_vs_rest = model.solver == "liblinear" or getattr(model, "multi_class", "") == "ovr"
     return "ovr" if is_one_vs_rest else "multinomial"

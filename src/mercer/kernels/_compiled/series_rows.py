@@ -33,9 +33,8 @@ __all__ = [
 ]
 
 LOG2_E = 1.4426950408889634
-# Exponents down to this need no splitting; the unit of s; and half of the range in it.
+# Exponents down to this need no splitting; and the unit of s.
 LEAST, UNIT = -3.0, 0.016450599141410487
-HALF_RANGE = -LEAST / 2 * UNIT
 
 
 @compiled(inner=True)
@@ -66,7 +65,7 @@ def _kappa(e, weight):
 @compiled(fastmath=CONTRACT, inner=True)
 def _near_kappa(d):
     """The same of e = −d²/UNIT ≥ −3; the quotient of the power has an error of 7e-17."""
-    s = HALF_RANGE - d * d
+    s = UNIT * (LEAST / -2.0) - d * d
     w = s * s
     a = ((w + 0.4754294400651824) * w + 0.024129856444245364) * w + 0.00011962152702565208
     t = s * ((w + 0.13551076129836342) * w + 0.0025201308316906913)

@@ -30,7 +30,7 @@ from mercer.kernels.functions._dot_form import EXP, LARGER, dot_form, with_fast_
 
 __all__ = ["CompiledTiles", "NotCompiledError", "compile_tiles"]
 
-# What Numba raises of code that it cannot compile; the last one is no NumbaError since 0.61.
+# What Numba raises of code that it cannot compile. 0.60 lacks the last one, which is no NumbaError.
 _NOT_COMPILED = (
     NotImplementedError,
     errors.NumbaError,

@@ -27,9 +27,9 @@ class MixtureSettings:
     Attributes
     ----------
     points : int
-        Of which the losses are summed in the search: some tenths of a second of all would matter.
+        The search sums the losses of at most so many, drawn at random; the sum over all decides.
     rounds : int
-        Searches of s and b in turns.
+        Each searches for s and then for b.
     steps : int
         Of ternary search, each of which takes a third of the interval away.
     """

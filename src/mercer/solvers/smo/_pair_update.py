@@ -137,7 +137,7 @@ def _clear_first_row(K, m):
 
 @compiled(inner=True)
 def _start(K, begin, end, beta, grad, lower, upper, half_diag, g, moves):
-    """Diagonal, gradients and masks of a group; returns what was added to its gradients.
+    """Half of the diagonal, gradients and moves of a group; returns what its gradients gained.
 
     Only differences within a group matter. Measured from the middle of the violating interval, the
     gradients that matter are small, and so is their rounding to the precision of K.

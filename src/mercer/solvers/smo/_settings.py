@@ -89,8 +89,8 @@ class SMOSettings:
     sweep_overhead : float
         Time of such a pass, relative to that of its kernel values, about.
     sweep_part : float
-        The sample before such a pass has at least this part of the points: the pass improves the
-        dual value, not the model, which a larger sample would.
+        No such pass after samples of less than this fraction of the points: it improves the dual
+        value alone, and a larger sample the model, too.
     sweep_excess : float
         No such pass where other points raise the primal value of the sample's model by more than
         this fraction: no dual value makes its gap small.
